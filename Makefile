@@ -1,0 +1,56 @@
+# Everything works from a fresh clone with Python 3.10, 3.11 or 3.12 and nothing else;
+# the Flink target also needs a JDK 17.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The newest release of the host downloads Java parts while it is built. Without
+# them everything works but Flink itself.
+export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
+
+.PHONY: help setup demo test lint types test-wheel test-oldest test-host test-flink bench clean
+
+help:  ## List the targets.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml requirements/newest.txt
+	scripts/environment $(VENV) requirements/newest.txt "$(PYTHON)" editable
+	@touch $@
+
+demo: setup  ## Run a real agent and show its trace and its log.
+	@$(BIN)/python examples/demo.py
+
+test: setup  ## Run the tests.
+	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage report
+
+lint: setup  ## Check style and format.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup  ## Check types.
+	$(BIN)/mypy
+
+test-wheel:  ## Run the tests against the built wheel in a clean environment.
+	scripts/environment .cache/wheel requirements/newest.txt "$(PYTHON)" wheel
+	.cache/wheel/bin/python -m pytest tests
+
+test-oldest:  ## Run the tests on the oldest supported versions.
+	scripts/environment .cache/oldest requirements/oldest.txt "$(PYTHON)" editable
+	.cache/oldest/bin/python -m pytest tests
+
+test-host: setup  ## Run the host's own tests with and without us; outcomes must be equal.
+	$(BIN)/python tests/host_outcomes.py
+
+test-flink:  ## Run a real job on Flink's mini cluster.
+	scripts/environment .cache/flink requirements/flink.txt "$(PYTHON)" editable
+	.cache/flink/bin/python -m pytest tests/flink
+
+bench: setup  ## Measure what the instrumentation costs, as ratios.
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove everything that the targets made.
+	rm -rf .venv .cache dist demo-log .coverage

@@ -1,0 +1,96 @@
+"""The command line: `main` finds the commands, runs one and reports errors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from flink_agents_eventlog.commands.entry_points import find_commands, load_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK: Final = 0
+FOUND_ERRORS: Final = 1
+USAGE: Final = 2
+BACKEND_FAILED: Final = 3
+_INTERRUPTED: Final = 130
+
+PROGRAM: Final = "flink-agents-eventlog"
+
+
+class Command(Protocol):
+    """A command: its docstring is its help, its entry point's name its name."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do the work and return the exit status."""
+
+
+class CommandError(Exception):
+    """Ends a command with a message; unless told otherwise, a usage error."""
+
+    def __init__(self, message: str, exit_status: int = USAGE) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    try:
+        status = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except CommandError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:
+        _forget_stdout()
+        return OK
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return status
+
+
+def _run(argv: Sequence[str]) -> int:
+    targets = find_commands()
+    try:
+        # One command's own arguments are unknown until it is loaded.
+        name = _parser(targets).parse_args(argv[:1]).command
+        command: Command = load_command(targets[name])()
+        args = _command_parser(name, command).parse_args(argv[1:])
+    except SystemExit as end:  # argparse has said what there was to say
+        return OK if end.code is None else int(end.code)
+    return command.run(args)
+
+
+def _parser(targets: dict[str, str]) -> argparse.ArgumentParser:
+    names = ", ".join(targets)
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        usage=f"{PROGRAM} [-h] COMMAND PATH...",
+        description="Look into Event Logs of Flink Agents.",
+        epilog=f"'{PROGRAM} COMMAND -h' tells about one command.",
+    )
+    parser.add_argument(
+        "command", choices=list(targets), metavar="COMMAND", help=f"one of: {names}"
+    )
+    return parser
+
+
+def _command_parser(name: str, command: Any) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"{PROGRAM} {name}",
+        description=type(command).__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_arguments(parser)
+    return parser
+
+
+def _forget_stdout() -> None:
+    """Keep the interpreter from complaining once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

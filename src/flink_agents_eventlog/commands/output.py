@@ -1,0 +1,54 @@
+"""What commands share of saying things: JSON forms, findings, terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from flink_agents_eventlog.commands import FOUND_ERRORS, OK
+from flink_agents_eventlog.drawing import Style
+from flink_agents_eventlog.finding import ERROR, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def exit_status(findings: Iterable[Finding]) -> int:
+    """Tell an error among the findings by the exit status."""
+    is_bad = any(finding.severity == ERROR for finding in findings)
+    return FOUND_ERRORS if is_bad else OK
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """Print findings where they do not mix with the product."""
+    sys.stdout.flush()
+    for finding in findings:
+        print(printable(str(finding), sys.stderr), file=sys.stderr)
+
+
+def print_json(text: Iterable[bytes]) -> None:
+    """Print JSON, which is UTF-8 whatever the terminal speaks."""
+    sys.stdout.flush()
+    for part in (*text, b"\n"):
+        if hasattr(sys.stdout, "buffer"):
+            sys.stdout.buffer.write(part)
+        else:  # somebody put a text buffer in its place
+            sys.stdout.write(part.decode())
+
+
+def printable(line: str, stream: TextIO) -> str:
+    """Escape what the stream's encoding does not have."""
+    encoding = stream.encoding or "utf-8"
+    return line.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def style_of(stream: TextIO) -> Style:
+    """Find out how a stream can be drawn on."""
+    try:
+        "├─└│→".encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        unicode = False
+    else:
+        unicode = True
+    return Style(unicode, stream.isatty() and not os.environ.get("NO_COLOR"))

@@ -1,0 +1,154 @@
+"""The command ``tree``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from flink_agents_eventlog.commands import CommandError
+from flink_agents_eventlog.commands.output import (
+    exit_status,
+    print_findings,
+    print_json,
+    printable,
+    style_of,
+)
+from flink_agents_eventlog.drawing import draw_run
+from flink_agents_eventlog.execution import ExecutionForest
+from flink_agents_eventlog.payload import encode_plain
+from flink_agents_eventlog.reader import read_located
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from flink_agents_eventlog.finding import Finding
+    from flink_agents_eventlog.run import Event, Execution, Run
+
+_FORMAT: Final = 1
+
+
+class Tree:
+    """Show who ran inside whom: run, actions, model and tool calls, Events between."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "paths",
+            nargs="+",
+            metavar="PATH",
+            help="log file (.jsonl, .gz), folder of logs, or - for standard input",
+        )
+        parser.add_argument("--run", metavar="ID", help="only runs whose id begins so")
+        parser.add_argument("--key", metavar="K", help="only runs of this business key")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Read, build and print."""
+        runs, findings = _chosen(args)
+        if args.json:
+            print_json(_json_form(runs, findings))
+        else:
+            _print_trees(runs)
+            print_findings(findings)
+        return exit_status(findings)
+
+
+def _chosen(args: argparse.Namespace) -> tuple[list[Run], list[Finding]]:
+    findings: list[Finding] = []
+    forest = ExecutionForest()
+    for record, path, _ in read_located(args.paths, findings.append):
+        if args.run is None or (record.input_run_id or "").startswith(args.run):
+            forest.add(record, path)
+    runs = []
+    for run, missing in forest.runs():
+        if args.key is None or run.business_key == args.key:
+            runs.append(run)
+            findings += missing
+    if args.run is not None and not runs:
+        print_findings(findings)
+        raise CommandError(f"no run {args.run!r} in {', '.join(args.paths)}")
+    return runs, findings
+
+
+def _print_trees(runs: list[Run]) -> None:
+    style = style_of(sys.stdout)
+    for at, run in enumerate(runs):
+        if at:
+            print()
+        for line in draw_run(run, style):
+            print(printable(line, sys.stdout))
+
+
+def _json_form(runs: list[Run], findings: list[Finding]) -> Iterator[bytes]:
+    """Write the JSON form piece by piece: a tree may be deeper than any encoder."""
+    found = encode_plain([finding.as_json() for finding in findings])
+    yield b'{"format":%d,"command":"tree","findings":%b,"runs":[' % (_FORMAT, found)
+    for at, run in enumerate(runs):
+        head = encode_plain(
+            {
+                "input_run_id": run.input_run_id,
+                "business_key": run.business_key,
+                "agent_name": run.agent_name,
+                "complete": run.complete,
+            }
+        )
+        yield (b"," if at else b"") + head[:-1] + b',"executions":'
+        yield from _json_executions(run.executions)
+        events = encode_plain([_event_fields(event) for event in run.events])
+        yield b',"events":%b}' % events
+    yield b"]}"
+
+
+def _json_executions(executions: list[Execution]) -> Iterator[bytes]:
+    yield b"["
+    todo: list[bytes | Execution] = [b"]", *_separated(executions)]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, bytes):
+            yield part
+        else:
+            yield encode_plain(_execution_fields(part))[:-1] + b',"children":['
+            todo += [b"]}", *_separated(part.children)]
+
+
+def _separated(executions: list[Execution]) -> list[bytes | Execution]:
+    """Lay executions on the stack, with commas between, the first on top."""
+    parts: list[bytes | Execution] = []
+    for execution in reversed(executions):
+        parts += [execution, b","]
+    return parts[:-1]
+
+
+def _execution_fields(execution: Execution) -> dict[str, Any]:
+    always = {
+        "execution_id": execution.execution_id,
+        "entity_type": execution.entity_type,
+        "entity_name": execution.entity_name,
+        "entity_metadata": execution.entity_metadata,
+        "status": execution.status,
+        "started_at": execution.started_at,
+    }
+    where_known = {
+        "ended_at": execution.ended_at,
+        "duration_ms": execution.duration_ms,
+        "problem_category": execution.problem_category,
+        "error_type": execution.error_type,
+        "error_message": execution.error_message,
+        "attempts": execution.attempts or None,
+    }
+    trigger = {"action_trigger_event_id": execution.action_trigger_event_id}
+    return always | _known(where_known) | trigger
+
+
+def _event_fields(event: Event) -> dict[str, Any]:
+    always = {"event_id": event.event_id, "event_type": event.event_type}
+    where_known = {
+        "execution_id": event.execution_id,
+        "action_trigger_event_id": event.action_trigger_event_id,
+    }
+    return always | _known(where_known)
+
+
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,54 @@
+"""The values of an execution tree: `Run`, `Execution` and `Event`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from flink_agents_eventlog import lifecycle
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run of an action, model, parser or tool.
+
+    Without a terminal record its status is ``started`` and it has no end.
+    """
+
+    execution_id: str
+    entity_type: str | None = None
+    entity_name: str | None = None
+    entity_metadata: dict[str, Any] = field(default_factory=dict)
+    status: str = lifecycle.STARTED
+    started_at: str | None = None
+    ended_at: str | None = None
+    duration_ms: float | None = None
+    problem_category: str | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+    action_trigger_event_id: str | None = None
+    attempts: list[Any] = field(default_factory=list)
+    children: list[Execution] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Event:
+    """One business Event of a run, without its attributes."""
+
+    event_id: str
+    event_type: str
+    timestamp: str
+    execution_id: str | None = None
+    action_trigger_event_id: str | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """What one input set off: actions with all inside them, and Events."""
+
+    input_run_id: str | None
+    business_key: str | None = None
+    agent_name: str | None = None
+    complete: bool = False
+    executions: list[Execution] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)

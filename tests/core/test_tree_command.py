@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from core.samples import (
+    ACTION_FIELDS,
+    lifecycle,
+    one_run,
+    record,
+    write,
+)
+from flink_agents_eventlog.commands import main
+from flink_agents_eventlog.lifecycle import (
+    AGENT_RUN_END_EVENT,
+    FINISHED,
+    INPUT_EVENT,
+    STARTED,
+)
+
+PICTURE = """\
+OrderAgent  key order-1  run run-1  complete
+├─ _input_event
+└─ action answer      finished    1.204 s  on _input_event
+   ├─ llm chat_model  finished     900 ms  small  tokens 812 in, 93 out  2 attempts
+   ├─ tool search     failed       1.5 ms  ValueError: no such
+   └─ → _output_event
+"""
+
+
+@pytest.fixture(name="log")
+def _log(tmp_path):
+    return write(tmp_path / "events-a.jsonl", one_run())
+
+
+def two_runs(tmp_path):
+    other = [
+        record(9000, "i2", INPUT_EVENT, input_run_id="other", business_key="order-2")
+    ]
+    return write(tmp_path / "two", [*one_run(), *other])
+
+
+def test_a_run_is_drawn(log, capsys):
+    assert main(["tree", log]) == 0
+    assert capsys.readouterr() == (PICTURE, "")
+
+
+@pytest.mark.usefixtures("log")
+def test_a_folder_is_drawn(tmp_path, capsys):
+    assert main(["tree", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == PICTURE
+
+
+def test_events_of_no_action_stand_before_and_after(tmp_path, capsys):
+    log = [
+        *one_run(),
+        record(1300, "end", AGENT_RUN_END_EVENT),
+        record(-5, "left", "left_over", execution_id="of another run"),
+        record(1250, "stray", "stray_event"),
+    ]
+
+    main(["tree", write(tmp_path / "log", log)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[3:] for line in lines if line[0] in "├└"][:2] == [
+        "_input_event",
+        "left_over",
+    ]
+    assert lines[-2:] == ["├─ stray_event", "└─ _agent_run_end_event"]
+
+
+def test_findings_go_to_stderr_a_line_each(tmp_path, capsys):
+    path = tmp_path / "log"
+    path.write_text('{"timestamp":5}\n')
+    rest = write(tmp_path / "rest", one_run()[:2])
+
+    status = main(["tree", str(path), rest])
+
+    out, err = capsys.readouterr()
+    assert status == 1
+    assert out.splitlines()[0].endswith("incomplete")
+    assert err.splitlines() == [
+        f"{path}:1: error MALFORMED_RECORD: Expected `str`, got `int` (at $.timestamp)",
+        f"{rest}: warning MISSING_END: action answer has no terminal record",
+    ]
+
+
+def test_the_json_form(log, capsys):
+    assert main(["tree", "--json", log]) == 0
+
+    out, err = capsys.readouterr()
+    form = json.loads(out)
+    (run,) = form.pop("runs")
+    (action,) = run.pop("executions")
+    llm, tool = action.pop("children")
+    assert err == ""
+    assert form == {"format": 1, "command": "tree", "findings": []}
+    assert run == {
+        "input_run_id": "run-1",
+        "business_key": "order-1",
+        "agent_name": "OrderAgent",
+        "complete": True,
+        "events": [
+            {"event_id": "input", "event_type": "_input_event"},
+            {
+                "event_id": "output",
+                "event_type": "_output_event",
+                "execution_id": "action-1",
+                "action_trigger_event_id": "input",
+            },
+        ],
+    }
+    assert action == {
+        "execution_id": "action-1",
+        "entity_type": "action",
+        "entity_name": "answer",
+        "entity_metadata": {},
+        "status": "finished",
+        "started_at": "2023-11-14T22:13:20.001000Z",
+        "ended_at": "2023-11-14T22:13:21.205000Z",
+        "duration_ms": 1204.0,
+        "action_trigger_event_id": "input",
+    }
+    assert llm["attempts"][0] == {"error_type": "ReadTimeout", "wait_seconds": 1}
+    assert tool["error_message"] == "no such\npage"
+    assert tool["children"] == []
+
+
+def test_findings_stand_in_the_json_form(tmp_path, capsys):
+    path = write(tmp_path / "log", one_run()[:2])
+
+    status = main(["tree", "--json", path])
+
+    out, err = capsys.readouterr()
+    assert (status, err) == (0, "")
+    assert json.loads(out)["findings"] == [
+        {
+            "code": "MISSING_END",
+            "severity": "warning",
+            "message": "action answer has no terminal record",
+            "path": path,
+            "event_id": "action-1-started",
+        }
+    ]
+
+
+@pytest.mark.parametrize("choice", [["--run", "run-1"], ["--key", "order-1"]])
+def test_one_run_can_be_chosen(tmp_path, capsys, choice):
+    assert main(["tree", two_runs(tmp_path), *choice]) == 0
+    assert capsys.readouterr().out == PICTURE
+
+
+def test_all_runs_are_drawn_in_order(tmp_path, capsys):
+    main(["tree", two_runs(tmp_path)])
+
+    assert capsys.readouterr().out == (
+        PICTURE + "\nOrderAgent  key order-2  run other  complete\n└─ _input_event\n"
+    )
+
+
+def test_an_unknown_run_is_an_error_of_use(log, capsys):
+    assert main(["tree", log, "--run", "none"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"flink-agents-eventlog: no run 'none' in {log}\n",
+    )
+
+
+@pytest.mark.parametrize("argv", [[], ["tree"], ["nothing"], ["tree", "--no"]])
+def test_errors_of_use_end_with_two(argv, capsys):
+    assert main(argv) == 2
+    assert "usage: flink-agents-eventlog" in capsys.readouterr().err
+
+
+def test_help_names_the_commands(capsys):
+    assert main(["--help"]) == 0
+    assert "tree" in capsys.readouterr().out
+
+
+def test_a_terminal_without_box_characters_gets_ascii(log, monkeypatch):
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stdout)
+
+    main(["tree", log])
+
+    ascii_picture = PICTURE.translate(str.maketrans("├└→", "|`>", "─"))
+    for stroke, expected in (("| ", "|- "), ("` ", "`- ")):
+        ascii_picture = ascii_picture.replace(stroke, expected)
+    assert stdout.buffer.getvalue().decode() == ascii_picture
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_colours_unless_told_otherwise(log, monkeypatch, no_color):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+
+    main(["tree", log])
+
+    assert ("\x1b[31mfailed" in sys.stdout.getvalue()) is not no_color.isdigit()
+
+
+def test_control_characters_stay_away_from_the_terminal(tmp_path, capsys):
+    log = [record(0, "i", "x\x1b[2J\ud83d", business_key="a\nb")]
+
+    main(["tree", write(tmp_path / "log", log)])
+
+    assert capsys.readouterr().out == (
+        "OrderAgent  key a\\nb  run run-1  incomplete\n└─ x\\x1b[2J\ufffd\n"
+    )
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_tree_deeper_than_any_stack_is_printed(tmp_path, capsys, form):
+    log = [
+        lifecycle(n, status, f"x{n}", parent_execution_id=f"x{n - 1}" if n else None)
+        for n in range(3_000)
+        for status in (STARTED, FINISHED)
+    ]
+
+    assert main(["tree", write(tmp_path / "log", log), *form]) == 0
+    assert capsys.readouterr().out.count("finished") == 3_000
+
+
+def run_program(*args):
+    return subprocess.Popen(
+        [sys.executable, "-m", "flink_agents_eventlog", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+    )
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_leaves_early_hears_nothing(tmp_path, form):
+    log = []
+    for n in range(2_000):
+        log += [
+            lifecycle(n, s, f"x{n}", input_run_id=str(n), **ACTION_FIELDS)
+            for s in (STARTED, FINISHED)
+        ]
+    program = run_program("tree", write(tmp_path / "log", log), *form)
+
+    with program:
+        program.stdout.read(10)
+        program.stdout.close()
+        err = program.stderr.read()
+
+    assert (err, program.returncode) == (b"", 0)
+
+
+def test_an_interrupt_is_silent(monkeypatch, capsys):
+    class Interrupted(io.BytesIO):
+        def __next__(self):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))
+
+    assert main(["tree", "-"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_package_runs_as_a_module(log):
+    with run_program("tree", log) as program:
+        out, err = program.communicate()
+
+    assert (out.decode("utf-8"), err, program.returncode) == (PICTURE, b"", 0)
