@@ -1,0 +1,117 @@
+"""What is known of a run and of each execution in it, as plain values.
+
+A patch makes an `Execution`, places it in the OpenTelemetry `Context` under a
+private key and starts a span with that context; `EventLogSpanProcessor` finds it
+there. Payload travels in it and never in span attributes, which SDK limits cut.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.context import Context, create_key, get_value, set_value
+
+if TYPE_CHECKING:
+    import msgspec
+    from opentelemetry.trace import SpanContext
+
+    from flink_agents_eventlog.record import Record
+    from opentelemetry.exporter.flink_agents._files import Subtask
+
+SCOPE = "opentelemetry.instrumentation.flink_agents"
+"""The instrumentation scope whose spans are executions of ours."""
+
+_EXECUTION = create_key("flink-agents-execution")
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """How the log of one run is written, where a processor is not told otherwise.
+
+    Args:
+        directory: folder of the log; None for the default.
+        execution_content: whether input and output of chat models, parsers and
+            tools are written.
+        rotate_bytes: size in bytes at which a file is set aside; 0 never.
+        keep_files: how many files set aside are kept; 0 keeps all.
+    """
+
+    directory: str | None = None
+    execution_content: bool = True
+    rotate_bytes: int = 256 * 2**20
+    keep_files: int = 16
+
+
+DEFAULT_LOG_SETTINGS = LogSettings()
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """What all records of one processed input share."""
+
+    input_run_id: str
+    business_key: str | None = None
+    agent_name: str | None = None
+    subtask: Subtask | None = None
+    log: LogSettings | None = DEFAULT_LOG_SETTINGS
+    """None: no log is written of this run."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One try of a chat model inside one logical call."""
+
+    started_ns: int
+    ended_ns: int | None = None
+    wait_seconds: float | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Execution:
+    """One run of an action, a chat model, a parser or a tool."""
+
+    run: Run
+    entity_type: str
+    entity_name: str
+    parent: Execution | None = None
+    trigger_event_id: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    execution_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    started_ns: int = 0
+    ended_ns: int | None = None
+    status: str | None = None
+    """The terminal status; None while open and when it was abandoned."""
+    problem_category: str | None = None
+    error_type: str | None = None
+    error_message: str | None = None
+    input: msgspec.Raw | None = None
+    output: msgspec.Raw | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    emitted: list[Record] = field(default_factory=list)
+    """Records that follow the terminal record: the events that an action sent."""
+    subject: Any = None
+    """Whose method runs, while it runs: a `super()` call is the same call."""
+    owner: Any = None
+    """Whoever opened it; means nothing to the processor."""
+    span_context: SpanContext | None = None
+    claimed: bool = False
+    """A span processor has written the started record, or is about to."""
+    closed: bool = False
+    """A span processor has seen the end."""
+
+
+def with_execution(
+    execution: Execution | None, context: Context | None = None
+) -> Context:
+    """Return `context`, by default the current one, with `execution` innermost."""
+    return set_value(_EXECUTION, execution, context)
+
+
+def execution_in(context: Context | None = None) -> Execution | None:
+    """Return the innermost execution of `context` (default: the current one)."""
+    found = get_value(_EXECUTION, context)
+    return found if isinstance(found, Execution) else None

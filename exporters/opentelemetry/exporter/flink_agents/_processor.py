@@ -1,0 +1,257 @@
+"""The span processor that writes the Event Log."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from opentelemetry.sdk.trace import SpanProcessor
+
+from flink_agents_eventlog import lifecycle
+from flink_agents_eventlog.payload import encode_plain, to_plain
+from flink_agents_eventlog.record import Record, encode
+from opentelemetry.exporter.flink_agents import _foreign
+from opentelemetry.exporter.flink_agents._directory import event_log_directory
+from opentelemetry.exporter.flink_agents._execution import (
+    SCOPE,
+    Execution,
+    LogSettings,
+    Run,
+    execution_in,
+)
+from opentelemetry.exporter.flink_agents._files import LogFile, Subtask
+from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.exporter.flink_agents._masking import masked
+from opentelemetry.exporter.flink_agents._records import (
+    started_record,
+    terminal_record,
+)
+from opentelemetry.exporter.flink_agents._writer import EventLogWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan, Span
+
+
+class EventLogSpanProcessor(SpanProcessor):
+    """Writes a record when an execution starts and one when it ends.
+
+    Executions are the spans of the Flink Agents instrumentation and, as far as
+    they are sampled, spans of other instrumentations with
+    `gen_ai.operation.name` (GenAI semantic conventions 1.41). Records are
+    written in the calling thread, and nothing in here raises.
+
+    Args:
+        directory: folder of the log; see `event_log_directory` for the default.
+        dialect: the record format; only `"snake"` so far.
+        mask: called as `mask(path, scalar)` for every scalar of a record's
+            payload before it is encoded; what it returns is written. If it
+            fails, the value is hidden.
+
+    Raises:
+        ValueError: the dialect is none that exists.
+        NotImplementedError: the dialect is one that is not built yet.
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        *,
+        dialect: str = "snake",
+        mask: Callable[[str, Any], Any] | None = None,
+    ) -> None:
+        if dialect == "native":
+            raise NotImplementedError("dialect='native' is not built yet")
+        if dialect != "snake":
+            raise ValueError(f"dialect={dialect!r} is none of 'snake', 'native'")
+        self.active = True
+        """False after `uninstrument()`: a provider cannot let a processor go."""
+        self.alone = True
+        """Whether spans of other instrumentations outside a run of ours are executions
+        too; False once our patches say what a run is."""
+        self.mask = mask
+        self._directory = None if directory is None else os.fspath(directory)
+        self._files: dict[tuple[str | None, Subtask | None], LogFile | None] = {}
+        self._writers: dict[LogFile, EventLogWriter] = {}
+        self._closed_counts = [0, 0]
+        self._unplaced = 0
+        self._lock = threading.Lock()
+        self._open: dict[int, Execution] = {}
+
+    @property
+    def lost_records(self) -> int:
+        """How many records could not be written."""
+        with self._lock:
+            lost = sum(writer.lost for writer in self._writers.values())
+            return lost + self._closed_counts[1] + self._unplaced
+
+    @property
+    def written_records(self) -> int:
+        """How many records the operating system has taken."""
+        with self._lock:
+            written = sum(writer.written for writer in self._writers.values())
+            return written + self._closed_counts[0]
+
+    @guarded
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Write the started record of the execution that `span` is."""
+        if not self.active:
+            return
+        execution = execution_in(parent_context)
+        if _is_ours(span):
+            if execution is not None and not execution.claimed:
+                execution.span_context = span.get_span_context()
+                self._remember(span, execution)
+                self.started(execution)
+            return
+        parent = self._parent(span, execution)
+        foreign = self._foreign(span, parent)
+        if foreign is not None:
+            self._remember(span, foreign)
+            self.started(foreign)
+
+    @guarded
+    def on_end(self, span: ReadableSpan) -> None:
+        """Write the terminal record of the execution that `span` is."""
+        if not self.active or span.context is None:
+            return
+        execution = self._open.pop(span.context.span_id, None)
+        if _is_ours(span):
+            if execution is not None:
+                self.ended(execution)
+            return
+        if execution is None:
+            # An instrumentation that says what its span is only at the end.
+            parent = self._parent(span, execution_in())
+            execution = self._foreign(span, parent)
+            if execution is None:
+                return
+            self.started(execution)
+        _foreign.end_foreign(execution, span)
+        self.ended(execution)
+
+    @guarded
+    def started(self, execution: Execution) -> None:
+        """Write the started record of `execution`, with its span or without one."""
+        execution.claimed = True
+        if execution.status != lifecycle.REUSED:
+            self._append(execution.run, started_record(execution))
+
+    @guarded
+    def ended(self, execution: Execution) -> None:
+        """Write how `execution` ended, then what it emitted; nothing if abandoned."""
+        execution.closed = True
+        if execution.status is None:
+            return
+        self._append(execution.run, terminal_record(execution, execution.status))
+        for emitted in execution.emitted:
+            self._append(execution.run, emitted)
+
+    @guarded
+    def append(self, run: Run, record: Record) -> None:
+        """Write a record that is not the start or the end of an execution."""
+        self._append(run, record)
+
+    def snapshot(self, path: str, value: Any) -> msgspec.Raw:
+        """Return `value` as it is now, masked and encoded.
+
+        Args:
+            path: where in its record it will stand, such as `event_attributes`.
+            value: any value of the host's; it is not kept.
+        """
+        plain = to_plain(value)
+        if self.mask is not None:
+            plain = masked(self.mask, path, plain)
+        return msgspec.Raw(encode_plain(plain))
+
+    def masked_text(self, path: str, text: str) -> str:
+        """Return `text` as it may leave the process, in the log or in a span."""
+        return text if self.mask is None else str(masked(self.mask, path, text))
+
+    def release(self, run: Run) -> None:
+        """Close the file of `run`, whose subtask ends."""
+        file = self._file(run, run.log) if run.log else None
+        with self._lock:
+            writer = self._writers.pop(file, None) if file else None
+            if writer is not None:
+                writer.close()
+                self._closed_counts[0] += writer.written
+                self._closed_counts[1] += writer.lost
+
+    @guarded
+    def shutdown(self) -> None:
+        """Close the files. A record that comes later still is written."""
+        with self._lock:
+            for writer in self._writers.values():
+                writer.close()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
+        """True: nothing is buffered."""
+        return True
+
+    def _append(self, run: Run, record: Record) -> None:
+        if run.log is None:
+            return
+        if self.mask is not None:
+            record.event_attributes = masked(
+                self.mask, "event_attributes", record.event_attributes
+            )
+            record.entity_metadata = masked(
+                self.mask, "entity_metadata", record.entity_metadata
+            )
+        writer = self._writer(run, run.log)
+        if writer is None:
+            self._unplaced += 1
+        else:
+            writer.append(encode(record))
+
+    def _writer(self, run: Run, settings: LogSettings) -> EventLogWriter | None:
+        file = self._file(run, settings)
+        if file is None:
+            return None
+        writer = self._writers.get(file)
+        if writer is None:
+            new = EventLogWriter(
+                file,
+                rotate_bytes=settings.rotate_bytes,
+                keep_files=settings.keep_files,
+            )
+            with self._lock:
+                writer = self._writers.setdefault(file, new)
+        return writer
+
+    def _file(self, run: Run, settings: LogSettings) -> LogFile | None:
+        place = (self._directory or settings.directory, run.subtask)
+        try:
+            return self._files[place]
+        except KeyError:
+            directory = event_log_directory(place[0])
+            file = None if directory is None else LogFile(directory, run.subtask)
+            return self._files.setdefault(place, file)
+
+    def _remember(self, span: Span, execution: Execution) -> None:
+        self._open[span.get_span_context().span_id] = execution
+
+    def _foreign(
+        self, span: ReadableSpan, parent: Execution | None
+    ) -> Execution | None:
+        if parent is None and not self.alone:
+            return None
+        return _foreign.foreign_execution(span, parent)
+
+    def _parent(
+        self, span: ReadableSpan, execution: Execution | None
+    ) -> Execution | None:
+        """The execution around a foreign span: a foreign one, else one of ours."""
+        around = span.parent
+        found = self._open.get(around.span_id) if around is not None else None
+        return found if found is not None else execution
+
+
+def _is_ours(span: ReadableSpan) -> bool:
+    scope = span.instrumentation_scope
+    return scope is not None and scope.name == SCOPE
