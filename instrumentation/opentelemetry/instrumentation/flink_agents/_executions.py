@@ -1,0 +1,230 @@
+"""An execution and its span, from start to end: the lifecycle behind every wrapper.
+
+```python
+opened = run.open(execution, ...)
+with opened:
+    result = wrapped(*args, **kwargs)
+    opened.returned(result)
+return result
+```
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.trace import (
+    Link,
+    SpanKind,
+    Status,
+    StatusCode,
+    set_span_in_context,
+)
+
+from flink_agents_eventlog import lifecycle
+from opentelemetry import context as otel_context
+from opentelemetry.exporter.flink_agents._execution import Execution, with_execution
+from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.instrumentation.flink_agents import semconv
+from opentelemetry.instrumentation.flink_agents._options import OTLP_ERROR_MESSAGES
+from opentelemetry.instrumentation.flink_agents._text import (
+    deepest_cause,
+    error_message,
+    error_type,
+    safe,
+)
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, SpanContext
+
+    from opentelemetry.exporter.flink_agents._execution import Run
+    from opentelemetry.instrumentation.flink_agents._providers import Session
+    from opentelemetry.instrumentation.flink_agents._runs import OpenRun
+    from opentelemetry.instrumentation.flink_agents._tools import ToolCalls
+
+
+def identity(run: Run, execution: Execution | None = None) -> dict[str, Any]:
+    """Return the attributes that stand on every span of ours, at its start."""
+    attributes: dict[str, Any] = {
+        semconv.FLINK_AGENTS_INPUT_RUN_ID: run.input_run_id,
+    }
+    if run.business_key is not None:
+        attributes[semconv.FLINK_AGENTS_BUSINESS_KEY] = safe(run.business_key)
+    if run.agent_name is not None:
+        attributes[semconv.FLINK_AGENTS_AGENT_NAME] = safe(run.agent_name)
+    if run.subtask is not None:
+        attributes[semconv.FLINK_AGENTS_JOB_ID] = run.subtask.job_id
+        attributes[semconv.FLINK_AGENTS_TASK_NAME] = safe(run.subtask.task_name)
+        attributes[semconv.FLINK_AGENTS_SUBTASK_INDEX] = run.subtask.index
+    if execution is not None:
+        attributes[semconv.FLINK_AGENTS_EXECUTION_ID] = execution.execution_id
+        attributes[semconv.FLINK_AGENTS_ENTITY_TYPE] = execution.entity_type
+        attributes[semconv.FLINK_AGENTS_ENTITY_NAME] = safe(execution.entity_name)
+    return attributes
+
+
+class OpenExecution:
+    """An execution that has started and not ended.
+
+    As a context manager it is the innermost execution of the current context
+    while its body runs, and ends with the body: finished, failed, or abandoned
+    by `GeneratorExit`.
+    """
+
+    def __init__(
+        self, run: OpenRun, execution: Execution, span: Span | None, context: Context
+    ) -> None:
+        self.run = run
+        self.execution = execution
+        self.context = context
+        self.tool_calls: ToolCalls | None = None
+        """Of an action that works off a tool request."""
+        self._span = span
+        self._token: Any = None
+
+    def __enter__(self) -> None:
+        self._token = otel_context.attach(self.context)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        otel_context.detach(self._token)
+        self.ended_by(error)
+
+    def ended_by(self, error: BaseException | None) -> None:
+        """End as `error` says: finished, abandoned by `GeneratorExit`, or failed."""
+        if error is None:
+            self.finish()
+        elif isinstance(error, GeneratorExit):
+            self.abandon()
+        else:
+            self.fail(error)
+
+    def open_child(
+        self, execution: Execution, span_name: str, **arguments: Any
+    ) -> OpenExecution:
+        """Start `execution` inside this one.
+
+        Its span is a child of the current span: there may be one of the user's
+        in between.
+        """
+        return self.run.open(
+            execution, span_name, parent=otel_context.get_current(), **arguments
+        )
+
+    @guarded
+    def describe(self, **metadata: Any) -> None:
+        """Add to what the terminal record says of the entity."""
+        self.execution.metadata.update(metadata)
+
+    @guarded
+    def annotate(self, attributes: dict[str, Any]) -> None:
+        """Add attributes to the span."""
+        if self._span is not None:
+            self._span.set_attributes(attributes)
+
+    @guarded
+    def returned(self, value: Any) -> None:
+        """Keep `value` as it is now as the output."""
+        self.execution.output = self.run.content("output", value)
+
+    @guarded
+    def finish(self) -> None:
+        """End it as finished."""
+        self._end(lifecycle.FINISHED)
+
+    @guarded
+    def fail(self, error: BaseException, ended_ns: int | None = None) -> None:
+        """End it as failed by the deepest explicit cause of `error`."""
+        self.execution.problem_category = lifecycle.PROBLEM_CATEGORY_OF_ENTITY[
+            self.execution.entity_type
+        ]
+        self._failed_by(deepest_cause(error))
+        self._end(lifecycle.FAILED, ended_ns)
+
+    @guarded
+    def abandon(self) -> None:
+        """End its span only: nobody will ever know how it ended."""
+        if self._span is not None:
+            self._span.set_attributes({semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True})
+        self._end(None)
+
+    @guarded
+    def reuse(self, value: Any, error: BaseException | None) -> None:
+        """End it at its start: a durable call was answered from state."""
+        if error is None:
+            self.returned(value)
+        else:
+            self._failed_by(deepest_cause(error))
+        self._end(lifecycle.REUSED, self.execution.started_ns)
+
+    def _failed_by(self, cause: BaseException) -> None:
+        self.execution.error_type = error_type(cause)
+        self.execution.error_message = error_message(cause)
+        if self._span is not None:
+            mark_failed(self.run.session, self._span, cause)
+
+    def _end(self, status: str | None, ended_ns: int | None = None) -> None:
+        execution = self.execution
+        if execution.closed:
+            return
+        execution.subject = None
+        execution.status = status
+        execution.ended_ns = ended_ns or time.time_ns()
+        end_span(self._span, execution.ended_ns)
+        if not execution.closed:
+            self.run.session.processor.ended(execution)
+        self.run.closed(self)
+
+
+def open_execution(
+    run: OpenRun,
+    execution: Execution,
+    span_name: str,
+    *,
+    parent: Context,
+    kind: SpanKind,
+    attributes: dict[str, Any],
+    link: SpanContext | None,
+) -> OpenExecution:
+    """Start `execution` now, with a span if there can be one; see `OpenRun.open`."""
+    session = run.session
+    execution.started_ns = time.time_ns()
+    context = with_execution(execution, parent)
+    span = session.start_span(
+        span_name,
+        context,
+        kind=kind,
+        attributes={**identity(execution.run, execution), **attributes},
+        links=[Link(link)] if link is not None else None,
+        start_time=execution.started_ns,
+    )
+    if not execution.claimed:
+        # No SDK, a disabled scope, or a processor before ours that raised.
+        session.processor.started(execution)
+    if span is not None:
+        context = set_span_in_context(span, context)
+        if execution.span_context is None and span.get_span_context().is_valid:
+            execution.span_context = span.get_span_context()
+    return OpenExecution(run, execution, span, context)
+
+
+@guarded
+def mark_failed(session: Session, span: Span, error: BaseException) -> None:
+    """Say on `span` that it ended by `error`."""
+    span.set_attribute(semconv.ERROR_TYPE, safe(error_type(error)))
+    description = None
+    if session.settings[OTLP_ERROR_MESSAGES]:
+        description = safe(
+            session.processor.masked_text(
+                "event_attributes.error_message", error_message(error)
+            )
+        )
+    span.set_status(Status(StatusCode.ERROR, description))
+
+
+@guarded
+def end_span(span: Span | None, ended_ns: int) -> None:
+    """End `span`; a fault of another processor stops here."""
+    if span is not None:
+        span.end(ended_ns)

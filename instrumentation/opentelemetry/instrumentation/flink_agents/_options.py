@@ -1,0 +1,272 @@
+"""Every switch, with its documentation, and where its value comes from.
+
+First match wins: keyword argument (or `options=`), environment variable, agent
+configuration, default. The table of `docs/configuration.md` is this file's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PREFIX = "OTEL_PYTHON_FLINK_AGENTS_"
+
+_UNSET: Any = object()
+
+logger = logging.getLogger(__name__)
+
+
+class ConfigurationError(ValueError):
+    """A switch has a value that is not allowed; says which, the value and what is."""
+
+
+def _boolean(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "1": True, "yes": True, "on": True}
+    words |= {"false": False, "0": False, "no": False, "off": False}
+    try:
+        return words[str(value).strip().lower()]
+    except KeyError:
+        raise _not_allowed(name, value, "true or false") from None
+
+
+def _natural(name: str, value: object) -> int:
+    try:
+        number = int(str(value).strip())
+    except ValueError:
+        number = -1
+    if isinstance(value, bool) or number < 0:
+        raise _not_allowed(name, value, "a whole number, 0 or more")
+    return number
+
+
+def _text(name: str, value: object) -> str:
+    try:
+        text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or not text:
+        raise _not_allowed(name, value, "a path")
+    return text
+
+
+def _one_of(*words: str) -> Callable[[str, object], str]:
+    def parse(name: str, value: object) -> str:
+        word = str(value).strip().lower()
+        if word not in words:
+            raise _not_allowed(name, value, " or ".join(words))
+        return word
+
+    return parse
+
+
+def _not_allowed(name: str, value: object, allowed: str) -> ConfigurationError:
+    return ConfigurationError(f"{name}={value!r} is not allowed: use {allowed}")
+
+
+@dataclass(frozen=True)
+class Option:
+    """One switch."""
+
+    doc: str
+    default: Any
+    parse: Callable[[str, Any], Any]
+    variable: str
+    """Environment variable, without the common prefix."""
+    key: str | None = None
+    """Agent configuration key, also in `options=`."""
+    argument: str | None = None
+    """Keyword argument of `instrument()`."""
+
+
+def _keyed(
+    key: str, default: Any, parse: Callable[[str, Any], Any], doc: str
+) -> Option:
+    variable = key.upper().replace(".", "_").replace("-", "_")
+    return Option(doc, default, parse, variable, key=key)
+
+
+EVENT_LOG = Option(
+    "Whether the Event Log is written; without it there are only spans.",
+    default=True,
+    parse=_boolean,
+    variable="EVENT_LOG",
+    argument="event_log",
+)
+EVENT_LOG_DIR = Option(
+    "Folder of the Event Log; the default is `<tempdir>/flink-agents-eventlog-<uid>`.",
+    default=None,
+    parse=_text,
+    variable="EVENT_LOG_DIR",
+    key="baseLogDir",
+    argument="event_log_dir",
+)
+DIALECT = Option(
+    "Format of the records: `snake`.",
+    default="snake",
+    parse=_one_of("snake", "native"),
+    variable="EVENT_LOG_DIALECT",
+    argument="dialect",
+)
+OTLP = Option(
+    "Export our spans over OTLP, by the standard `OTEL_EXPORTER_OTLP_*` variables.",
+    default=False,
+    parse=_boolean,
+    variable="OTLP",
+    argument="otlp",
+)
+EVENT_LOG_OTLP = Option(
+    "Emit each record as an OpenTelemetry log event too. Not built yet.",
+    default=False,
+    parse=_boolean,
+    variable="EVENT_LOG_OTLP",
+    argument="event_log_otlp",
+)
+LLM_ATTEMPTS = Option(
+    "`logical`: a retry loop is one execution; `each`: every attempt is one.",
+    default="logical",
+    parse=_one_of("logical", "each"),
+    variable="LLM_ATTEMPTS",
+    argument="llm_attempts",
+)
+OTLP_ERROR_MESSAGES = Option(
+    "Whether spans carry the message of an error, not only its type.",
+    default=True,
+    parse=_boolean,
+    variable="OTLP_ERROR_MESSAGES",
+)
+EXECUTION_CONTENT = _keyed(
+    "event-log.execution-content",
+    default=True,
+    parse=_boolean,
+    doc="Whether input and output of chat models, parsers and tools are in the log.",
+)
+ROTATE_BYTES = _keyed(
+    "event-log.rotate-bytes",
+    default=256 * 2**20,
+    parse=_natural,
+    doc="Size in bytes at which a file is set aside; 0 never.",
+)
+KEEP_FILES = _keyed(
+    "event-log.keep-files",
+    default=16,
+    parse=_natural,
+    doc="How many files set aside are kept; 0 keeps all.",
+)
+
+OPTIONS = (
+    EVENT_LOG,
+    EVENT_LOG_DIR,
+    DIALECT,
+    OTLP,
+    EVENT_LOG_OTLP,
+    LLM_ATTEMPTS,
+    OTLP_ERROR_MESSAGES,
+    EXECUTION_CONTENT,
+    ROTATE_BYTES,
+    KEEP_FILES,
+)
+
+NOT_BUILT = (
+    "event-log.level",
+    "event-log.type.",
+    "event-log.standard.",
+    "event-log.trace.enabled",
+    "prettyPrint",
+    "memory.generate-event",
+    "agent-run.",
+)
+"""Keys, or beginnings of keys, whose features are announced but not built yet."""
+
+
+class Settings:
+    """The value of every switch, as far as it is known before an agent is.
+
+    Args:
+        arguments: keyword arguments of `instrument()` that were given.
+        options: its `options=`.
+
+    Raises:
+        ConfigurationError: an argument or option has a value that is not allowed.
+        NotImplementedError: it asks for a feature that is not built yet.
+    """
+
+    def __init__(
+        self, arguments: Mapping[str, Any], options: Mapping[str, Any] | None = None
+    ) -> None:
+        self._values = {
+            option: self._given(option, arguments, options or {}) for option in OPTIONS
+        }
+        _refuse_unknown(options or {})
+        self._refuse_not_built()
+
+    def __getitem__(self, option: Option) -> Any:
+        value = self._values[option]
+        return option.default if value is _UNSET else value
+
+    def for_agent(self, option: Option, configuration: Mapping[str, Any]) -> Any:
+        """Return the value of `option` for an agent with this configuration."""
+        value = self._values[option]
+        if value is not _UNSET:
+            return value
+        key = option.key
+        if key is None or configuration.get(key) is None:
+            return option.default
+        return _lenient(option, f"agent configuration {key}", configuration[key])
+
+    @staticmethod
+    def _given(
+        option: Option, arguments: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> Any:
+        if option.argument and arguments.get(option.argument) is not None:
+            return option.parse(option.argument, arguments[option.argument])
+        if option.key and options.get(option.key) is not None:
+            return option.parse(option.key, options[option.key])
+        variable = PREFIX + option.variable
+        if os.environ.get(variable):
+            return _lenient(option, variable, os.environ[variable])
+        return _UNSET
+
+    def _refuse_not_built(self) -> None:
+        if self[DIALECT] == "native":
+            self._values[DIALECT] = _not_built(DIALECT, "dialect='native'")
+        if self[EVENT_LOG_OTLP]:
+            self._values[EVENT_LOG_OTLP] = _not_built(
+                EVENT_LOG_OTLP, "event_log_otlp=True"
+            )
+
+
+def _lenient(option: Option, name: str, value: object) -> Any:
+    """A job must not fail over its telemetry: one warning, then the default."""
+    try:
+        return option.parse(name, value)
+    except ConfigurationError as error:
+        logger.warning("%s; %r is used instead", error, option.default)
+        return option.default
+
+
+def _not_built(option: Option, asked: str) -> Any:
+    variable = PREFIX + option.variable
+    if os.environ.get(variable):
+        logger.warning(
+            "%s is not built yet; %r is used instead", variable, option.default
+        )
+        return option.default
+    raise NotImplementedError(f"{asked} is not built yet")
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    known = [option.key for option in OPTIONS if option.key]
+    for key in options:
+        if key.startswith(NOT_BUILT):
+            raise NotImplementedError(f"The option {key!r} is not built yet")
+        if key not in known:
+            raise ConfigurationError(
+                f"There is no option {key!r}: use one of {', '.join(sorted(known))}"
+            )

@@ -1,0 +1,182 @@
+"""Replaces functions of the host by wrappers, and puts the originals back.
+
+One table of `Patch` drives both directions. A patch waits for its module to be
+imported by somebody else; nothing is imported for its sake.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from dataclasses import dataclass
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from opentelemetry.exporter.flink_agents._guard import faults, guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+_SUBCLASS_HOOK = "__init_subclass__"
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One thing that is wrapped.
+
+    `wrapper(wrapped, instance, args, kwargs)` has wrapt's signature; `instance`
+    is None and `args` begins with the instance where there is one.
+    """
+
+    module: str
+    name: str
+    """Path inside the module, such as `LocalRunner.run`."""
+    wrapper: Wrapper
+    overrides: bool = False
+    """Wrap the overrides of the method in all subclasses too, present and future."""
+
+
+class PatchedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg,unused-ignore]
+    """A wrapped function that looks, binds and pickles like the original.
+
+    The host pickles bound methods into the digests of durable calls; wrapt's own
+    bound wrapper cannot be pickled. Bound, this is a plain method; pickled, it
+    is a reference to the original's name.
+    """
+
+    _self_static = False
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or self._self_static:
+            return self
+        return MethodType(self, instance)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__wrapped__.__qualname__
+
+    def __copy__(self) -> PatchedFunction:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> PatchedFunction:
+        return self
+
+
+@dataclass(frozen=True)
+class _Applied:
+    owner: Any
+    name: str
+    original: Any
+    """What stood in the owner's own namespace."""
+    patched: Any
+    enabled: list[bool]
+
+
+class Patcher:
+    """Applies a table of patches and reverts it.
+
+    Methods are replaced where they are defined, in the class's own namespace:
+    wrapping an inherited one would leave a copy behind.
+    """
+
+    def __init__(self) -> None:
+        self._patches: tuple[Patch, ...] = ()
+        self._applied: list[_Applied] = []
+        self._hooked: set[str] = set()
+        self._lock = threading.RLock()
+
+    def apply(self, patches: Iterable[Patch]) -> None:
+        """Apply `patches` now where the module is imported, else once it is."""
+        with self._lock:
+            self._patches = tuple(patches)
+            for module in dict.fromkeys(patch.module for patch in self._patches):
+                if module in sys.modules:
+                    self._module_imported(sys.modules[module])
+                if module not in self._hooked:
+                    self._hooked.add(module)
+                    # wrapt keeps this for ever; it does nothing after revert().
+                    wrapt.register_post_import_hook(self._module_imported, module)
+
+    def revert(self) -> None:
+        """Put every original back; wrappers that others still hold pass through."""
+        with self._lock:
+            self._patches = ()
+            while self._applied:
+                _restore(self._applied.pop())
+
+    @guarded
+    def _module_imported(self, module: ModuleType) -> None:
+        with self._lock:
+            for patch in self._patches:
+                if patch.module == module.__name__:
+                    self._apply(patch, module)
+
+    def _apply(self, patch: Patch, module: ModuleType) -> None:
+        *path, name = patch.name.split(".")
+        try:
+            owner: Any = functools.reduce(getattr, path, module)
+        except AttributeError:
+            return  # another version of the host
+        self._replace(owner, name, patch.wrapper)
+        if patch.overrides:
+            for subclass in _subclasses(owner):
+                self._replace(subclass, name, patch.wrapper)
+            self._follow_subclasses(owner, name, patch.wrapper)
+
+    def _replace(self, owner: Any, name: str, wrapper: Wrapper) -> None:
+        original = vars(owner).get(name)
+        static = isinstance(original, staticmethod)
+        function = original.__func__ if isinstance(original, staticmethod) else original
+        if not isinstance(function, FunctionType) or isinstance(
+            function, PatchedFunction
+        ):
+            return
+        # wrapt skips the wrapper while this is empty, at the cost of a truth test.
+        enabled = [True]
+        patched = PatchedFunction(function, wrapper, enabled)
+        patched._self_static = static  # noqa: SLF001
+        setattr(owner, name, patched)
+        self._applied.append(_Applied(owner, name, original, patched, enabled))
+
+    def _follow_subclasses(self, base: Any, name: str, wrapper: Wrapper) -> None:
+        """Patch overrides in classes that are defined later."""
+        if _SUBCLASS_HOOK in vars(base):
+            return  # the host's own; none of its versions has one
+
+        def hook(cls: Any, /, **kwargs: Any) -> None:
+            super(base, cls).__init_subclass__(**kwargs)
+            try:
+                with self._lock:
+                    if self._patches:
+                        self._replace(cls, name, wrapper)
+            except Exception as error:  # noqa: BLE001  # see guarded()
+                faults.caught("subclass hook", error)
+
+        added: Any = classmethod(hook)
+        setattr(base, _SUBCLASS_HOOK, added)
+        self._applied.append(_Applied(base, _SUBCLASS_HOOK, None, added, []))
+
+
+def _restore(applied: _Applied) -> None:
+    applied.enabled.clear()
+    if vars(applied.owner).get(applied.name) is not applied.patched:
+        return  # somebody wrapped ours: taking it out would take theirs out too
+    if applied.original is None:
+        delattr(applied.owner, applied.name)
+    else:
+        setattr(applied.owner, applied.name, applied.original)
+
+
+def _subclasses(base: type) -> Iterator[type]:
+    waiting: list[type] = list(base.__subclasses__())
+    seen: set[type] = set()
+    while waiting:
+        cls = waiting.pop()
+        if cls not in seen:
+            seen.add(cls)
+            yield cls
+            waiting.extend(cls.__subclasses__())

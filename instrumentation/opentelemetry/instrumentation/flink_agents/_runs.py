@@ -1,0 +1,213 @@
+"""A run from its InputEvent to its end."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.trace import SpanKind, set_span_in_context
+
+from flink_agents_eventlog.record import Record, timestamp_text
+from opentelemetry.exporter.flink_agents._execution import (
+    LogSettings,
+    Run,
+    with_execution,
+)
+from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.instrumentation.flink_agents import _host, semconv
+from opentelemetry.instrumentation.flink_agents._executions import (
+    end_span,
+    identity,
+    mark_failed,
+    open_execution,
+)
+from opentelemetry.instrumentation.flink_agents._options import (
+    EVENT_LOG,
+    EVENT_LOG_DIR,
+    EXECUTION_CONTENT,
+    KEEP_FILES,
+    ROTATE_BYTES,
+)
+from opentelemetry.instrumentation.flink_agents._text import deepest_cause, safe
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import SpanContext
+
+    from opentelemetry.exporter.flink_agents._execution import Execution
+    from opentelemetry.exporter.flink_agents._files import Subtask
+    from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
+    from opentelemetry.instrumentation.flink_agents._occurrences import Occurrence
+    from opentelemetry.instrumentation.flink_agents._options import Settings
+    from opentelemetry.instrumentation.flink_agents._providers import Session
+
+
+class OpenRun:
+    """One run that has begun and not ended, with its span and its open executions.
+
+    Args:
+        session: what it uses to its end.
+        run: its identity.
+        ambient: the context around it; its span is the parent of the run's span.
+        incomplete: its InputEvent was not seen.
+    """
+
+    def __init__(
+        self, session: Session, run: Run, ambient: Context, *, incomplete: bool = False
+    ) -> None:
+        self.session = session
+        self.run = run
+        self.incomplete = incomplete
+        self._open: dict[int, OpenExecution] = {}
+        self._error: BaseException | None = None
+        # A run inside an action is a run of its own.
+        around = with_execution(None, ambient)
+        self._span = session.start_span(
+            f"invoke_agent {run.agent_name}",
+            around,
+            kind=SpanKind.INTERNAL,
+            attributes={
+                **identity(run),
+                semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_INVOKE_AGENT,
+                semconv.GEN_AI_AGENT_NAME: safe(run.agent_name or "unknown"),
+            },
+        )
+        self._context = (
+            around if self._span is None else set_span_in_context(self._span, around)
+        )
+
+    def append(self, record: Record) -> None:
+        """Write a record of this run that is no execution's."""
+        self.session.processor.append(self.run, record)
+
+    def record(self, occurrence: Occurrence, event: Any) -> Record:
+        """Return the record of `occurrence`, with the attributes `event` has now."""
+        emitter = occurrence.emitter
+        attributes: Any = self.session.processor.snapshot(
+            "event_attributes", _host.attributes_of(event)
+        )
+        return Record(
+            timestamp=timestamp_text(occurrence.sent_ns),
+            input_run_id=self.run.input_run_id,
+            business_key=self.run.business_key,
+            agent_name=self.run.agent_name,
+            execution_id=emitter.execution_id if emitter else None,
+            action_trigger_event_id=emitter.trigger_event_id if emitter else None,
+            entity_type=emitter.entity_type if emitter else None,
+            entity_name=emitter.entity_name if emitter else None,
+            event_id=occurrence.event_id,
+            source_event_id=occurrence.source_event_id,
+            event_type=occurrence.event_type,
+            event_attributes=attributes,
+        )
+
+    def span_ids(self) -> dict[str, str]:
+        """Return the ids of the run's span as the fields of a record."""
+        context = self._span.get_span_context() if self._span is not None else None
+        if context is None or not context.is_valid:
+            return {}
+        return {
+            "trace_id": f"{context.trace_id:032x}",
+            "span_id": f"{context.span_id:016x}",
+        }
+
+    def open(
+        self,
+        execution: Execution,
+        span_name: str,
+        *,
+        attributes: dict[str, Any],
+        parent: Context | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+        link: SpanContext | None = None,
+    ) -> OpenExecution:
+        """Start `execution`, with a span if there can be one.
+
+        Args:
+            execution: the new execution; its start is now.
+            span_name: name of its span.
+            attributes: what the span says beside the identity.
+            parent: the context in which it starts; by default the run's own.
+            kind: kind of the span.
+            link: the span that caused it.
+        """
+        opened = open_execution(
+            self,
+            execution,
+            span_name,
+            parent=parent if parent is not None else self._context,
+            kind=kind,
+            attributes=attributes,
+            link=link,
+        )
+        execution.owner = opened
+        self._open[id(opened)] = opened
+        return opened
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an action of this run failed."""
+        return self._error is not None
+
+    def failed(self, error: BaseException) -> None:
+        """Remember that an action of this run failed."""
+        if self._error is None:
+            self._error = error
+
+    @guarded
+    def close(self, error: BaseException | None = None) -> None:
+        """End the run; what is still open in it will have no terminal record."""
+        for opened in list(self._open.values()):
+            opened.abandon()
+        error = self._error or error
+        if self._span is None:
+            return
+        if self.incomplete:
+            self._span.set_attributes({semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True})
+        if error is not None:
+            mark_failed(self.session, self._span, deepest_cause(error))
+        end_span(self._span, time.time_ns())
+
+    def closed(self, opened: OpenExecution) -> None:
+        """Take note that `opened` has ended."""
+        self._open.pop(id(opened), None)
+
+    def content(self, name: str, value: Any) -> Any:
+        """Return `value` as it is now, encoded; None where content is not kept.
+
+        Args:
+            name: `input` or `output`.
+            value: any value of the host's.
+        """
+        if self.run.log is None or not self.run.log.execution_content:
+            return None
+        return self.session.processor.snapshot(f"event_attributes.{name}", value)
+
+
+def new_run(
+    settings: Settings,
+    *,
+    key: str | None,
+    agent_name: str | None,
+    configuration: Mapping[str, Any],
+    subtask: Subtask | None = None,
+) -> Run:
+    """Return the identity of a run that begins now."""
+    log = None
+    if settings[EVENT_LOG]:
+        log = LogSettings(
+            directory=settings.for_agent(EVENT_LOG_DIR, configuration),
+            execution_content=settings.for_agent(EXECUTION_CONTENT, configuration),
+            rotate_bytes=settings.for_agent(ROTATE_BYTES, configuration),
+            keep_files=settings.for_agent(KEEP_FILES, configuration),
+        )
+    return Run(
+        input_run_id=str(uuid.uuid4()),
+        business_key=key,
+        agent_name=agent_name,
+        subtask=subtask,
+        log=log,
+    )
