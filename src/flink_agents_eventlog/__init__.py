@@ -2,7 +2,9 @@
 
     model call ──▶ Execution ──▶ span ──▶ Record ──encode──▶ events-*.jsonl
                                                                   │
-    Run ◀──execution_forest── Record … ◀──────read_records────────┘
+    Run ◀────execution_forest────┐                                │
+                              Record … ◀──────read_records────────┘
+    TraceForest ◀──trace_forest──┘
 
 Nothing here needs OpenTelemetry or Flink Agents.
 """
@@ -13,8 +15,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from flink_agents_eventlog.conversion import Conversion, convert
     from flink_agents_eventlog.execution import ExecutionForest, execution_forest
     from flink_agents_eventlog.finding import Finding
+    from flink_agents_eventlog.levels import Levels
+    from flink_agents_eventlog.lineage import trace_forest
     from flink_agents_eventlog.payload import (
         decode_plain,
         encode_plain,
@@ -30,44 +35,66 @@ if TYPE_CHECKING:
         timestamp_text,
     )
     from flink_agents_eventlog.run import Event, Execution, Run
+    from flink_agents_eventlog.trace import TraceEvent, TraceForest, event_sequence
+    from flink_agents_eventlog.truncation import Limits, is_truncated, truncate
 
 __all__ = [
+    "Conversion",
     "Event",
     "Execution",
     "ExecutionForest",
     "Finding",
+    "Levels",
+    "Limits",
     "Record",
     "Run",
+    "TraceEvent",
+    "TraceForest",
+    "convert",
     "decode",
     "decode_plain",
     "encode",
     "encode_plain",
+    "event_sequence",
     "execution_forest",
+    "is_truncated",
     "read_records",
     "snapshot",
     "timestamp_ns",
     "timestamp_text",
     "to_plain",
+    "trace_forest",
+    "truncate",
 ]
 
 # Loaded at first use: ``--help`` needs none of it.
 _HOME: Final = {
+    "Conversion": "conversion",
     "Event": "run",
     "Execution": "run",
     "ExecutionForest": "execution",
     "Finding": "finding",
+    "Levels": "levels",
+    "Limits": "truncation",
     "Record": "record",
     "Run": "run",
+    "TraceEvent": "trace",
+    "TraceForest": "trace",
+    "convert": "conversion",
     "decode": "record",
     "decode_plain": "payload",
     "encode": "record",
     "encode_plain": "payload",
+    "event_sequence": "trace",
     "execution_forest": "execution",
+    "is_truncated": "truncation",
     "read_records": "reader",
     "snapshot": "payload",
     "timestamp_ns": "record",
     "timestamp_text": "record",
     "to_plain": "payload",
+    "trace_forest": "lineage",
+    "truncate": "truncation",
 }
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from flink_agents_eventlog import lifecycle
+from flink_agents_eventlog.conversion import convert
+from flink_agents_eventlog.dialect import NATIVE, SNAKE
 from flink_agents_eventlog.finding import Finding, OnFinding, finding
-from flink_agents_eventlog.record import timestamp_ns
+from flink_agents_eventlog.record import timestamp_ns, timestamp_order
 from flink_agents_eventlog.run import Event, Execution, Run
 
 if TYPE_CHECKING:
@@ -79,7 +81,9 @@ class _RunDraft:
         run.business_key = run.business_key or record.business_key
         run.agent_name = run.agent_name or record.agent_name
         is_input = record.event_type == lifecycle.INPUT_EVENT
-        self.opened = min(self.opened, (not is_input, record.timestamp))
+        self.opened = min(
+            self.opened, (not is_input, timestamp_order(record.timestamp))
+        )
         status = lifecycle.STATUS_OF_EVENT_TYPE.get(record.event_type)
         if status is None:
             self._add_event(record)
@@ -120,13 +124,23 @@ class _RunDraft:
             siblings.append(built[draft.execution_id])
             findings += draft.findings(has_parent=parent is not None, is_cut=is_cut)
         events = sorted(self._events.values(), key=_event_order)
+        _tell_triggers(events, built)
         complete = _is_complete(events, built.values())
         run = replace(self._run, complete=complete, executions=roots, events=events)
         return run, findings
 
 
+def _tell_triggers(events: list[Event], built: dict[str, Execution]) -> None:
+    """Take the trigger of an action from its Events: native executions name none."""
+    for event in events:
+        emitter = built.get(event.execution_id or "")
+        if emitter is not None and emitter.action_trigger_event_id is None:
+            emitter.action_trigger_event_id = event.action_trigger_event_id
+
+
 def _event_order(event: Event) -> tuple[int, str]:
-    return (_EVENT_RANK.get(event.event_type, 0), event.timestamp)
+    rank = _EVENT_RANK.get(event.event_type, 0)
+    return (rank, timestamp_order(event.timestamp))
 
 
 def _is_complete(events: list[Event], executions: Iterable[Execution]) -> bool:
@@ -172,7 +186,7 @@ class _ExecutionDraft:
 
     @property
     def began(self) -> str:
-        return self._either.timestamp
+        return timestamp_order(self._either.timestamp)
 
     @property
     def parent(self) -> str | None:
@@ -233,16 +247,20 @@ class _ExecutionDraft:
         return finding(code, message, self._path, event_id=self._either.event_id)
 
 
+_KEPT: Final = ("error_type", "error_message", "errorType", "errorMessage", "attempts")
+
+
 def _place(record: Record) -> tuple[str, str, str]:
-    return (record.timestamp, record.event_type, record.event_id)
+    order = timestamp_order(record.timestamp)
+    return (order, record.event_type, record.event_id)
 
 
 def _without_content(record: Record) -> Record:
-    """Keep a record without its payload, which may be large."""
-    kept = ("error_type", "error_message", "attempts")
+    """Keep a record in our own words and without its payload, which may be large."""
     attributes = record.event_attributes
-    small = {name: attributes[name] for name in kept if name in attributes}
-    return msgspec.structs.replace(record, event_attributes=small)
+    small = {name: attributes[name] for name in _KEPT if name in attributes}
+    record = msgspec.structs.replace(record, event_attributes=small)
+    return convert(record, SNAKE).record if record.dialect == NATIVE else record
 
 
 def _text(value: Any) -> str | None:

@@ -16,6 +16,8 @@ STARTED: Final = "started"
 FINISHED: Final = "finished"
 FAILED: Final = "failed"
 REUSED: Final = "reused"
+SUCCESS: Final = "success"
+"""What the native dialect calls finished."""
 
 EVENT_TYPE_OF_STATUS: Final = {
     STARTED: EXECUTION_STARTED,
@@ -48,3 +50,15 @@ INPUT_EVENT: Final = "_input_event"
 OUTPUT_EVENT: Final = "_output_event"
 AGENT_RUN_BEGIN_EVENT: Final = "_agent_run_begin_event"
 AGENT_RUN_END_EVENT: Final = "_agent_run_end_event"
+
+# The actions that the host names as the origin of these two Events.
+AGENT_RUN_BEGIN_ACTION: Final = "agent_run_begin_action"
+AGENT_RUN_END_ACTION: Final = "agent_run_end_action"
+ACTION_OF_RUN_EVENT: Final = {
+    AGENT_RUN_BEGIN_EVENT: AGENT_RUN_BEGIN_ACTION,
+    AGENT_RUN_END_EVENT: AGENT_RUN_END_ACTION,
+}
+
+LONG_TERM_UPDATE_EVENT: Final = "_long_term_update_event"
+LONG_TERM_GET_EVENT: Final = "_long_term_get_event"
+LONG_TERM_SEARCH_EVENT: Final = "_long_term_search_event"

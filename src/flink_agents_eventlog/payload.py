@@ -79,6 +79,18 @@ def snapshot(value: object) -> msgspec.Raw:
     return msgspec.Raw(encode_plain(to_plain(value)))
 
 
+def strict_snapshot(value: object) -> msgspec.Raw | None:
+    """Encode a value as it is now; None if JSON cannot hold it without a mark."""
+    if type(value) in _QUICK and _is_plain(value):
+        return msgspec.Raw(encode_plain(value))  # type: ignore[arg-type]
+    conversion = _Conversion(MAX_DEPTH)
+    try:
+        plain = conversion.convert(value)
+    except RecursionError:
+        return None
+    return None if conversion.marked else msgspec.Raw(encode_plain(plain))
+
+
 def decode_plain(text: bytes | str) -> Any:
     """Read JSON exactly: integers of any size, lone surrogates as U+FFFD.
 
@@ -186,6 +198,8 @@ class _Conversion:
     def __init__(self, max_depth: int) -> None:
         self._max_depth = max_depth
         self._open: set[int] = set()
+        self.marked = False
+        """Whether JSON cannot hold something of the value as it is."""
 
     # Two frames a level, `convert` and `_array` or `_object`: 200 levels must
     # fit below the default recursion limit together with the host's own stack.
@@ -197,14 +211,14 @@ class _Conversion:
         if kind in _EXACT:
             return self._exact(value)
         if kind is float:
-            return value if isfinite(value) else _mark_float(value)
+            return value if isfinite(value) else self._noted(_mark_float(value))
         here = id(value)
         try:
             shape, parts = shape_of(kind)
             if shape is Shape.LEAF:
                 return self.convert(parts(value))
             if here in self._open or len(self._open) >= self._max_depth:
-                return _mark(value)
+                return self._noted(_mark(value))
             self._open.add(here)
             try:
                 if shape is Shape.OBJECT:
@@ -213,7 +227,11 @@ class _Conversion:
             finally:
                 self._open.discard(here)
         except Exception:  # noqa: BLE001 - an object may raise anything
-            return _mark(value)
+            return self._noted(_mark(value))
+
+    def _noted(self, mark: dict[str, Any]) -> dict[str, Any]:
+        self.marked = True
+        return mark
 
     def _exact(self, value: Any) -> Any:
         return value
@@ -236,7 +254,7 @@ class _Conversion:
 
     def _pairs(self, items: list[tuple[Any, Any]]) -> dict[str, Any]:
         pairs = [[self._key(key), self.convert(each)] for key, each in items]
-        return {UNREPRESENTABLE: "dict", "items": pairs}
+        return self._noted({UNREPRESENTABLE: "dict", "items": pairs})
 
     def _key(self, key: Any) -> Any:
         plain = self.convert(key)

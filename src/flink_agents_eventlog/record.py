@@ -8,12 +8,19 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from flink_agents_eventlog import native, nested
+from flink_agents_eventlog.dialect import NATIVE, NESTED, SNAKE
 from flink_agents_eventlog.payload import (
     REFUSED,
     REJECTED,
     decode_plain,
     encode_mended,
 )
+
+# Fields that are not part of the wire shape have to have some name there. A line
+# that uses this very name is refused, whatever stands there, and then read with care.
+_NO_OBJECT: Final = msgspec.Meta(min_length=1 << 40)
+_NO_TEXT: Final = msgspec.Meta(pattern="(?!)")
 
 
 class Record(
@@ -22,8 +29,14 @@ class Record(
     """One flat JSON object, fields in the order in which they are written.
 
     For writing, `event_attributes` may hold `msgspec.Raw` values (see
-    `snapshot`) or be one. `extra` keeps fields this version does not know; they
-    are written back after the known ones.
+    `snapshot`) or be one. `extra` keeps fields this version does not know, under
+    their own names; they are written back after the known ones.
+
+    `dialect` is the form the record was read from and will be written in; the
+    fields are the same in all three, their *contents* are those of the dialect
+    (``status`` is ``success`` in a native record) until `convert` translates them.
+    On an Event of the native dialect `action_trigger_event_id` is its
+    ``upstreamEventId``.
     """
 
     timestamp: str
@@ -44,16 +57,18 @@ class Record(
     trace_id: str | None = None
     span_id: str | None = None
     event_attributes: dict[str, Any]
-    # Not part of the wire shape, but it has to have some name there. A line that
-    # uses this very name is noticed, as an empty object by being refused.
-    extra: Annotated[dict[str, Any], msgspec.Meta(min_length=1)] = msgspec.field(
+    # Of the native dialect; the others write them like unknown fields.
+    log_level: str | None = None
+    upstream_action_name: str | None = None
+    extra: Annotated[dict[str, Any], _NO_OBJECT] = msgspec.field(
         default_factory=dict, name="(extra)"
     )
+    dialect: Annotated[str, _NO_TEXT] = msgspec.field(default=SNAKE, name="(dialect)")
 
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
-_FIELDS: Final = Record.__struct_fields__[:-1]
+_FIELDS: Final = Record.__struct_fields__[:-2]
 
 
 def encode(record: Record) -> bytes:
@@ -61,6 +76,10 @@ def encode(record: Record) -> bytes:
 
     Attributes are expected to be plain already (see `to_plain`).
     """
+    if record.dialect == NATIVE:
+        return native.encode(record)
+    if record.dialect == NESTED:
+        return nested.encode(record)
     if not record.extra:
         try:
             return _encode(record)
@@ -70,7 +89,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(line: bytes | str) -> Record:
-    """Read one line.
+    """Read one line, or several that are one JSON object, of any dialect.
 
     Raises:
         msgspec.ValidationError: If the line is JSON but not a record; the message
@@ -79,32 +98,48 @@ def decode(line: bytes | str) -> Record:
 
     """
     try:
-        record = _decode(line)
+        return _decode(line)
     except REFUSED:
-        return _decode_carefully(line)
-    return _decode_carefully(line) if record.extra else record
+        return _decode_other(line)
 
 
 def _encode_carefully(record: Record) -> bytes:
-    fields = {name: getattr(record, name) for name in _FIELDS}
     present = {
         name: value
-        for name, value in fields.items()
-        if name == "event_attributes" or (value is not None and value != {})
+        for name in _FIELDS
+        if not _is_absent(name, value := getattr(record, name))
     }
     for name, value in record.extra.items():
         present.setdefault(name, value)
     return encode_mended(present)
 
 
-def _decode_carefully(line: bytes | str) -> Record:
+def _is_absent(name: str, value: Any) -> bool:
+    return value is None or (value == {} and name != "event_attributes")
+
+
+def _decode_other(line: bytes | str) -> Record:
+    """Read what is not a plain record of the default dialect."""
+    if native.is_likely(line):
+        try:
+            return Record(**native.decode(line), dialect=NATIVE)
+        except REFUSED:
+            pass
     fields = decode_plain(line)
     if not isinstance(fields, dict):
         return msgspec.convert(fields, Record)  # raises, naming what was found
-    known = {name: fields.pop(name) for name in _FIELDS if name in fields}
-    record = msgspec.convert(known, Record)
-    record.extra = fields
-    return record
+    if "event_attributes" in fields:
+        known = {name: fields.pop(name) for name in _FIELDS if name in fields}
+        record = msgspec.convert(known, Record)
+        record.extra = fields
+        return record
+    if "eventAttributes" in fields:
+        return Record(**native.read(fields), dialect=NATIVE)
+    if "event" in fields:
+        return Record(**nested.read(fields), dialect=NESTED)
+    raise msgspec.ValidationError(
+        "Object is no record: no `event_attributes`, `eventAttributes` or `event` in it"
+    )
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -148,3 +183,12 @@ def timestamp_ns(text: str) -> int:
     since = datetime.fromisoformat(f"{day}T{clock}{offset}") - _EPOCH
     seconds = since.days * 86_400 + since.seconds
     return seconds * _SECOND + int((fraction or "").ljust(9, "0"))
+
+
+def timestamp_order(text: str) -> str:
+    """Give a text that sorts as the times do, whatever their precision.
+
+    >>> sorted(["00:00:00.5Z", "00:00:00Z"], key=timestamp_order)
+    ['00:00:00Z', '00:00:00.5Z']
+    """
+    return text.removesuffix("Z")

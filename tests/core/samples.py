@@ -55,6 +55,17 @@ def lifecycle(milliseconds: float, status: str, execution_id: str, **fields: Any
     )
 
 
+NATIVE_LINE = (
+    b'{"timestamp":"2026-01-01T00:00:00.123456789Z","logLevel":"STANDARD",'
+    b'"inputRunId":"run","businessKey":"key","agentName":"Agent","executionId":"a",'
+    b'"entityType":"action","entityName":"answer","eventId":"n","eventType":"sent",'
+    b'"upstreamEventId":"in","upstreamActionName":"answer","eventAttributes":{}}'
+)
+NESTED_LINE = (
+    b'{"timestamp":"2026-01-01T00:00:00Z","logLevel":"STANDARD",'
+    b'"eventType":"_input_event","event":{"eventType":"_input_event","id":"o",'
+    b'"attributes":{},"type":"_input_event"}}'
+)
 ACTION_FIELDS = {
     "entity_type": ACTION,
     "entity_name": "answer",
@@ -149,7 +160,7 @@ plain = st.recursive(
 objects = st.dictionaries(texts, plain, max_size=4)
 unknown_fields = st.dictionaries(
     texts.filter(lambda name: name not in Record.__struct_fields__)
-    | st.sampled_from(["(extra)", "extra"]),
+    | st.sampled_from(["(extra)", "extra", "(dialect)", "dialect", "eventAttributes"]),
     plain,
     max_size=3,
 )
@@ -172,6 +183,7 @@ records = st.builds(
             "event_attributes",
             "entity_metadata",
             "extra",
+            "dialect",
         }
     },
 )

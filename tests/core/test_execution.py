@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +16,14 @@ from core.samples import (
     record,
     runs,
 )
-from flink_agents_eventlog import Event, Execution, Run, execution_forest
+from flink_agents_eventlog import (
+    Event,
+    Execution,
+    Run,
+    decode,
+    execution_forest,
+    read_records,
+)
 from flink_agents_eventlog.lifecycle import (
     FAILED,
     FINISHED,
@@ -242,3 +251,84 @@ def test_odd_timestamps_and_errors_do_no_harm():
     (execution,) = run.executions
     assert (execution.ended_at, execution.duration_ms) == ("yesterday", None)
     assert (execution.error_type, execution.attempts) == (None, [])
+
+
+GOLDEN = Path(__file__).parent / "golden"
+NATIVE_RUN = {
+    "first": [],
+    "chat_model_action": ["llm llm"],
+    "tool_call_action": ["tool add", "tool boom"],
+    "chat_model_action again": ["llm llm", "parser structured_output"],
+    "last": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("native_main_async", ["k0"]),
+        ("native_main_two_runs_same_key", ["k0", "k1", "k0"]),
+    ],
+)
+def test_real_native_logs_give_the_runs_they_had(name, keys):
+    runs, findings = forest(read_records(GOLDEN / f"{name}.jsonl"))
+
+    assert findings == []
+    assert [each.business_key for each in runs] == keys
+    for run in runs:
+        assert run.complete
+        assert [each.entity_name for each in run.executions] == [
+            name.removesuffix(" again") for name in NATIVE_RUN
+        ]
+        assert [
+            [f"{child.entity_type} {child.entity_name}" for child in each.children]
+            for each in run.executions
+        ] == list(NATIVE_RUN.values())
+        assert {each.status for each in run.executions} == {FINISHED}
+        types = {event.event_id: event.event_type for event in run.events}
+        assert [types[each.action_trigger_event_id] for each in run.executions] == [
+            INPUT_EVENT,
+            "_chat_request_event",
+            "_tool_request_event",
+            "_tool_response_event",
+            "_chat_response_event",
+        ]
+
+
+def test_a_native_execution_is_told_in_our_words():
+    line = (
+        b'{"timestamp":"%b","inputRunId":"run-1","executionId":"t",'
+        b'"entityType":"tool","entityName":"search","entityMetadata":{"toolType":'
+        b'"function"},"eventId":"%b","eventType":"_execution_%b_event",'
+        b'"status":"%b",%b}'
+    )
+    failure = (
+        b'"problemCategory":"tool_call_failed","eventAttributes":{"errorType":'
+        b'"builtins.ValueError","errorMessage":"no"}'
+    )
+    begin, end = b"2026-01-01T00:00:00Z", b"2026-01-01T00:00:00.500Z"
+
+    (run,), _ = forest(
+        [
+            decode(line % (end, b"2", b"failed", b"failed", failure)),
+            decode(
+                line % (begin, b"1", b"started", b"started", b'"eventAttributes":{}')
+            ),
+        ]
+    )
+
+    assert run.executions == [
+        Execution(
+            "t",
+            "tool",
+            "search",
+            {"tool_type": "function"},
+            FAILED,
+            begin.decode(),
+            end.decode(),
+            500.0,
+            "tool_call_failed",
+            "ValueError",
+            "no",
+        )
+    ]

@@ -198,8 +198,17 @@ def test_unknown_fields_are_kept_and_written_back_after_the_known():
         (b"\xff", msgspec.DecodeError, "malformed"),
         (b"[" * 100_000, msgspec.DecodeError, "deep|truncated"),
         (b"[]", msgspec.ValidationError, "Expected `object`, got `array`"),
-        (b"{}", msgspec.ValidationError, "required field `timestamp`"),
-        (b'{"timestamp":5}', msgspec.ValidationError, r"got `int` - at `\$.timestamp`"),
+        (b"{}", msgspec.ValidationError, "no record: no `event_attributes`"),
+        (
+            b'{"event_attributes":{}}',
+            msgspec.ValidationError,
+            "required field `timestamp`",
+        ),
+        (
+            b'{"timestamp":5,"event_attributes":{}}',
+            msgspec.ValidationError,
+            r"got `int` - at `\$.timestamp`",
+        ),
         (
             b'{"timestamp":"t","event_id":"e","event_type":"x","event_attributes":[]}',
             msgspec.ValidationError,

@@ -76,7 +76,7 @@ def test_events_of_no_action_stand_before_and_after(tmp_path, capsys):
 
 def test_findings_go_to_stderr_a_line_each(tmp_path, capsys):
     path = tmp_path / "log"
-    path.write_text('{"timestamp":5}\n')
+    path.write_text('{"timestamp":5,"event_attributes":{}}\n')
     rest = write(tmp_path / "rest", one_run()[:2])
 
     status = main(["tree", str(path), rest])
@@ -262,7 +262,7 @@ def test_a_reader_that_leaves_early_hears_nothing(tmp_path, form):
 
 def test_an_interrupt_is_silent(monkeypatch, capsys):
     class Interrupted(io.BytesIO):
-        def __next__(self):
+        def readline(self, _size=-1):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))

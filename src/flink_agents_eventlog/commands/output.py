@@ -29,12 +29,18 @@ def print_findings(findings: Sequence[Finding]) -> None:
 
 def print_json(text: Iterable[bytes]) -> None:
     """Print JSON, which is UTF-8 whatever the terminal speaks."""
-    sys.stdout.flush()
-    for part in (*text, b"\n"):
-        if hasattr(sys.stdout, "buffer"):
-            sys.stdout.buffer.write(part)
+    print_lines([*text, b"\n"], sys.stdout)
+
+
+def print_lines(text: Iterable[bytes], stream: TextIO) -> None:
+    """Print UTF-8 as it comes, whatever the stream's own encoding."""
+    stream.flush()
+    for part in text:
+        if hasattr(stream, "buffer"):
+            stream.buffer.write(part)
         else:  # somebody put a text buffer in its place
-            sys.stdout.write(part.decode())
+            stream.write(part.decode())
+    stream.flush()
 
 
 def printable(line: str, stream: TextIO) -> str:

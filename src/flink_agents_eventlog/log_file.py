@@ -1,0 +1,212 @@
+"""Reading one file of an Event Log, compact or pretty-printed, whole or damaged."""
+
+from __future__ import annotations
+
+import re
+import sys
+import zlib
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from flink_agents_eventlog.finding import Finding, OnFinding, finding
+from flink_agents_eventlog.payload import decode_plain
+from flink_agents_eventlog.record import Record, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STDIN: Final = "-"
+LONGEST_RECORD: Final = 64 * 1024 * 1024
+"""Bytes; what is longer is reported and stepped over, so that memory is bounded."""
+
+_STEP: Final = 1024 * 1024
+_TOO_LONG: Final = f"longer than {LONGEST_RECORD >> 20} MiB, stepped over"
+_JSON_PATH: Final = re.compile(r"(.*) - at `(.+)`", re.DOTALL)
+_BYTE: Final = re.compile(r"\(byte ([0-9]+)\)")
+_UTF_8_MARK: Final = b"\xef\xbb\xbf"
+_UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Located(NamedTuple):
+    """A record and the line it was read from, of several the first."""
+
+    record: Record
+    path: str
+    line: int
+
+
+def read_file(path: str, on_finding: OnFinding) -> Iterator[Located]:
+    """Read the records of a file or of ``-``, standard input."""
+    reading = _Reading(path, on_finding)
+    try:
+        with _opened(path) as file:
+            yield from reading.records(file)
+    except (OSError, EOFError, zlib.error, UnicodeError) as error:
+        after = f" after line {reading.line}" if reading.line else ""
+        on_finding(unreadable(path, f"{reason(error)}{after}"))
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    if path == STDIN:
+        yield sys.stdin.buffer
+    elif path.endswith(".gz"):
+        import gzip  # noqa: PLC0415 - most logs are not compressed
+
+        with gzip.open(path) as compressed:
+            yield compressed  # type: ignore[misc] # it has all that is used
+    else:
+        with Path(path).open("rb") as file:
+            yield file
+
+
+class _Reading:
+    """One pass through one file; `_block` is a pretty-printed record half read."""
+
+    def __init__(self, path: str, on_finding: OnFinding) -> None:
+        self.line = 0
+        self._path = path
+        self._on_finding = on_finding
+        self._block: list[bytes] = []
+        self._block_size = 0
+        self._first = 0
+
+    def records(self, file: BinaryIO) -> Iterator[Located]:
+        path = self._path
+        take = partial(file.readline, LONGEST_RECORD)
+        for self.line, text in enumerate(iter(take, b""), 1):
+            if self._block:
+                located = self._go_on(text)
+                if located is not None:
+                    yield located
+                continue
+            if len(text) == LONGEST_RECORD and not text.endswith(b"\n"):
+                self._step_over(file)
+                continue
+            try:
+                record = decode(text)
+            except msgspec.DecodeError as error:
+                mended = self._look_closer(text, error)
+                if mended is not None:
+                    yield Located(mended, path, self.line)
+            else:
+                yield Located(record, path, self.line)
+        if self._block:
+            self._report("TORN_TAIL", "the file ends inside this record", self._first)
+
+    def _look_closer(self, text: bytes, error: Exception) -> Record | None:
+        """Deal with a line that is no record by itself."""
+        if self.line == 1 and text.startswith(_UTF_16_MARKS):
+            raise UnicodeError("this is UTF-16, but logs are UTF-8")
+        if self.line == 1 and text.startswith(_UTF_8_MARK):
+            return self._again(text.removeprefix(_UTF_8_MARK))
+        stripped = text.strip()
+        if not stripped:  # a writer starts anew after a write that failed
+            return None
+        if stripped == b"{" and text.startswith(b"{"):
+            self._block, self._block_size = [text], len(text)
+            self._first = self.line
+        elif text[0] == 0 and stripped.strip(b"\0"):
+            # Where a machine went down, zeros may stand in front of what followed.
+            self._report("MALFORMED_RECORD", "NUL bytes before a record", self.line)
+            return self._again(text.lstrip(b"\0"))
+        else:
+            self._report_fault(text, error, self.line)
+        return None
+
+    def _again(self, text: bytes) -> Record | None:
+        try:
+            return decode(text)
+        except msgspec.DecodeError as error:
+            return self._look_closer(text, error)
+
+    def _step_over(self, file: BinaryIO) -> None:
+        self._report("MALFORMED_RECORD", _TOO_LONG, self.line)
+        for rest in iter(partial(file.readline, _STEP), b""):
+            if rest.endswith(b"\n"):
+                return
+
+    def _go_on(self, text: bytes) -> Located | None:
+        """Take in one more line of a pretty-printed record."""
+        if text.startswith(b"{"):  # a new record: the one before broke off
+            message = "broken off, another record begins inside"
+            self._end_block(message)
+            record = self._again(text)
+            return None if record is None else Located(record, self._path, self.line)
+        self._block_size += len(text)
+        if self._block_size <= LONGEST_RECORD:
+            self._block.append(text)
+        return self._end_block() if text.startswith(b"}") else None
+
+    def _end_block(self, fault: str | None = None) -> Located | None:
+        text = b"".join(self._block)
+        self._block = []
+        if self._block_size > LONGEST_RECORD:
+            fault = _TOO_LONG
+        if fault is not None:
+            self._report("MALFORMED_RECORD", fault, self._first)
+            return None
+        try:
+            return Located(decode(text), self._path, self._first)
+        except msgspec.DecodeError as error:
+            self._report_fault(text, error, self._first)
+        return None
+
+    def _report_fault(self, text: bytes, error: Exception, line: int) -> None:
+        match = _JSON_PATH.fullmatch(str(error))
+        message, json_path = (match[1], match[2]) if match else (str(error), None)
+        code, event_id = "MALFORMED_RECORD", None
+        if isinstance(error, msgspec.ValidationError):
+            event_id = _event_id(decode_plain(text))
+        elif text.startswith(b"{") and not text.endswith(b"\n"):
+            code = "TORN_TAIL"
+        byte = _BYTE.search(message)
+        if byte is not None:
+            line += text.count(b"\n", 0, int(byte[1]))
+        self._report(code, message, line, json_path, event_id)
+
+    def _report(
+        self,
+        code: str,
+        message: str,
+        line: int,
+        json_path: str | None = None,
+        event_id: str | None = None,
+    ) -> None:
+        self._on_finding(
+            finding(
+                code,
+                message,
+                self._path,
+                line=line,
+                json_path=json_path,
+                event_id=event_id,
+            )
+        )
+
+
+def _event_id(fields: Any) -> str | None:
+    """Find the id of an Event in what is no valid record."""
+    if not isinstance(fields, dict):
+        return None
+    event = fields.get("event")
+    nested = event.get("id") if isinstance(event, dict) else None
+    for event_id in (fields.get("event_id"), fields.get("eventId"), nested):
+        if isinstance(event_id, str):
+            return event_id
+    return None
+
+
+def unreadable(path: str, message: str) -> Finding:
+    """Tell that a file or folder could not be read, or no further."""
+    return finding("UNREADABLE_FILE", message, path)
+
+
+def reason(error: Exception) -> str:
+    """Say why, without repeating the path."""
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or str(error) or type(error).__name__
