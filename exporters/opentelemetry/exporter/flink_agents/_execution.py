@@ -7,7 +7,7 @@ there. Payload travels in it and never in span attributes, which SDK limits cut.
 
 from __future__ import annotations
 
-import uuid
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,13 @@ SCOPE = "opentelemetry.instrumentation.flink_agents"
 """The instrumentation scope whose spans are executions of ours."""
 
 _EXECUTION = create_key("flink-agents-execution")
+
+
+def new_id() -> str:
+    """Return the text of a random UUID (version 4), several times as fast as `uuid`."""
+    text = os.urandom(16).hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}"
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Execution:
     parent: Execution | None = None
     trigger_event_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
-    execution_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    execution_id: str = field(default_factory=new_id)
     started_ns: int = 0
     ended_ns: int | None = None
     status: str | None = None
@@ -98,6 +105,8 @@ class Execution:
     owner: Any = None
     """Whoever opened it; means nothing to the processor."""
     span_context: SpanContext | None = None
+    span_ids: tuple[str, str] | None = None
+    """Trace and span id as records have them."""
     claimed: bool = False
     """A span processor has written the started record, or is about to."""
     closed: bool = False

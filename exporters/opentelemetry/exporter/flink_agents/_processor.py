@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
+
+    Place = tuple[str | None, Subtask | None]
+    """Folder and subtask: what decides which file a record goes to."""
 
 
 class EventLogSpanProcessor(SpanProcessor):
@@ -75,25 +79,31 @@ class EventLogSpanProcessor(SpanProcessor):
         too; False once our patches say what a run is."""
         self.mask = mask
         self._directory = None if directory is None else os.fspath(directory)
-        self._files: dict[tuple[str | None, Subtask | None], LogFile | None] = {}
-        self._writers: dict[LogFile, EventLogWriter] = {}
+        self._writers: dict[Place, EventLogWriter | None] = {}
+        """None where there is no safe folder."""
         self._closed_counts = [0, 0]
         self._unplaced = 0
         self._lock = threading.Lock()
         self._open: dict[int, Execution] = {}
+        """By span id: the execution that the span is, or lies in."""
+        self._child: int | None = None
+        if hasattr(os, "register_at_fork"):
+            # Weakly: a hook cannot be taken back.
+            forked = weakref.WeakMethod(self._after_fork)
+            os.register_at_fork(after_in_child=lambda: _call(forked))
 
     @property
     def lost_records(self) -> int:
         """How many records could not be written."""
         with self._lock:
-            lost = sum(writer.lost for writer in self._writers.values())
+            lost = sum(writer.lost for writer in self._all_writers())
             return lost + self._closed_counts[1] + self._unplaced
 
     @property
     def written_records(self) -> int:
         """How many records the operating system has taken."""
         with self._lock:
-            written = sum(writer.written for writer in self._writers.values())
+            written = sum(writer.written for writer in self._all_writers())
             return written + self._closed_counts[0]
 
     @guarded
@@ -106,13 +116,15 @@ class EventLogSpanProcessor(SpanProcessor):
             if execution is not None and not execution.claimed:
                 execution.span_context = span.get_span_context()
                 self._remember(span, execution)
-                self.started(execution)
+                self._started(execution)
             return
         parent = self._parent(span, execution)
         foreign = self._foreign(span, parent)
         if foreign is not None:
             self._remember(span, foreign)
-            self.started(foreign)
+            self._started(foreign)
+        elif parent is not None:
+            self._remember(span, parent)
 
     @guarded
     def on_end(self, span: ReadableSpan) -> None:
@@ -120,36 +132,28 @@ class EventLogSpanProcessor(SpanProcessor):
         if not self.active or span.context is None:
             return
         execution = self._open.pop(span.context.span_id, None)
-        if _is_ours(span):
-            if execution is not None:
-                self.ended(execution)
-            return
-        if execution is None:
-            # An instrumentation that says what its span is only at the end.
-            parent = self._parent(span, execution_in())
-            execution = self._foreign(span, parent)
-            if execution is None:
-                return
-            self.started(execution)
-        _foreign.end_foreign(execution, span)
-        self.ended(execution)
+        if execution is not None and execution.span_context == span.context:
+            if not _is_ours(span):
+                _foreign.end_foreign(execution, span)
+            self._ended(execution)
+        elif not _is_ours(span):
+            # Perhaps an instrumentation that says what its span is only at the end.
+            parent = execution or self._parent(span, execution_in())
+            foreign = self._foreign(span, parent)
+            if foreign is not None:
+                self._started(foreign)
+                _foreign.end_foreign(foreign, span)
+                self._ended(foreign)
 
     @guarded
     def started(self, execution: Execution) -> None:
-        """Write the started record of `execution`, with its span or without one."""
-        execution.claimed = True
-        if execution.status != lifecycle.REUSED:
-            self._append(execution.run, started_record(execution))
+        """Write the started record of `execution`, which has no span."""
+        self._started(execution)
 
     @guarded
     def ended(self, execution: Execution) -> None:
-        """Write how `execution` ended, then what it emitted; nothing if abandoned."""
-        execution.closed = True
-        if execution.status is None:
-            return
-        self._append(execution.run, terminal_record(execution, execution.status))
-        for emitted in execution.emitted:
-            self._append(execution.run, emitted)
+        """Write how `execution`, which has no span, ended."""
+        self._ended(execution)
 
     @guarded
     def append(self, run: Run, record: Record) -> None:
@@ -174,9 +178,10 @@ class EventLogSpanProcessor(SpanProcessor):
 
     def release(self, run: Run) -> None:
         """Close the file of `run`, whose subtask ends."""
-        file = self._file(run, run.log) if run.log else None
+        if run.log is None:
+            return
         with self._lock:
-            writer = self._writers.pop(file, None) if file else None
+            writer = self._writers.pop((run.log.directory, run.subtask), None)
             if writer is not None:
                 writer.close()
                 self._closed_counts[0] += writer.written
@@ -186,12 +191,26 @@ class EventLogSpanProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Close the files. A record that comes later still is written."""
         with self._lock:
-            for writer in self._writers.values():
+            for writer in self._all_writers():
                 writer.close()
 
     def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
         """True: nothing is buffered."""
         return True
+
+    def _started(self, execution: Execution) -> None:
+        execution.claimed = True
+        if execution.status != lifecycle.REUSED:
+            self._append(execution.run, started_record(execution))
+
+    def _ended(self, execution: Execution) -> None:
+        """Write how `execution` ended, then what it emitted; nothing if abandoned."""
+        execution.closed = True
+        if execution.status is None:
+            return
+        self._append(execution.run, terminal_record(execution, execution.status))
+        for emitted in execution.emitted:
+            self._append(execution.run, emitted)
 
     def _append(self, run: Run, record: Record) -> None:
         if run.log is None:
@@ -203,35 +222,42 @@ class EventLogSpanProcessor(SpanProcessor):
             record.entity_metadata = masked(
                 self.mask, "entity_metadata", record.entity_metadata
             )
-        writer = self._writer(run, run.log)
+        place = (run.log.directory, run.subtask)
+        try:
+            writer = self._writers[place]
+        except KeyError:
+            writer = self._new_writer(place, run.log)
         if writer is None:
             self._unplaced += 1
         else:
             writer.append(encode(record))
 
-    def _writer(self, run: Run, settings: LogSettings) -> EventLogWriter | None:
-        file = self._file(run, settings)
-        if file is None:
-            return None
-        writer = self._writers.get(file)
-        if writer is None:
-            new = EventLogWriter(
-                file,
+    def _new_writer(self, place: Place, settings: LogSettings) -> EventLogWriter | None:
+        directory = event_log_directory(self._directory or settings.directory)
+        writer = None
+        if directory is not None:
+            writer = EventLogWriter(
+                LogFile(directory, place[1], self._child),
                 rotate_bytes=settings.rotate_bytes,
                 keep_files=settings.keep_files,
             )
-            with self._lock:
-                writer = self._writers.setdefault(file, new)
-        return writer
+        with self._lock:
+            return self._writers.setdefault(place, writer)
 
-    def _file(self, run: Run, settings: LogSettings) -> LogFile | None:
-        place = (self._directory or settings.directory, run.subtask)
-        try:
-            return self._files[place]
-        except KeyError:
-            directory = event_log_directory(place[0])
-            file = None if directory is None else LogFile(directory, run.subtask)
-            return self._files.setdefault(place, file)
+    def _all_writers(self) -> list[EventLogWriter]:
+        return [writer for writer in self._writers.values() if writer is not None]
+
+    def _after_fork(self) -> None:
+        """Begin anew in a forked child: files and counts are the parent's."""
+        # The lock may be held by a thread that does not exist here.
+        inherited = self._all_writers()
+        self._writers = {}
+        self._lock = threading.Lock()
+        self._child = os.getpid()
+        self._closed_counts = [0, 0]
+        self._unplaced = 0
+        for writer in inherited:
+            writer.abandon()
 
     def _remember(self, span: Span, execution: Execution) -> None:
         self._open[span.get_span_context().span_id] = execution
@@ -250,6 +276,12 @@ class EventLogSpanProcessor(SpanProcessor):
         around = span.parent
         found = self._open.get(around.span_id) if around is not None else None
         return found if found is not None else execution
+
+
+def _call(method: weakref.WeakMethod[Callable[[], None]]) -> None:
+    bound = method()
+    if bound is not None:
+        bound()
 
 
 def _is_ours(span: ReadableSpan) -> bool:

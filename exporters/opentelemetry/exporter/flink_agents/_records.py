@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.record import Record, timestamp_text
+from opentelemetry.exporter.flink_agents._execution import new_id
 
 if TYPE_CHECKING:
     from opentelemetry.exporter.flink_agents._execution import Attempt, Execution
@@ -39,7 +39,7 @@ def _record(
 ) -> Record:
     run = execution.run
     parent = execution.parent
-    span = execution.span_context
+    trace_id, span_id = _span_ids(execution)
     return Record(
         timestamp=timestamp_text(ns),
         input_run_id=run.input_run_id,
@@ -50,18 +50,26 @@ def _record(
         action_trigger_event_id=execution.trigger_event_id,
         entity_type=execution.entity_type,
         entity_name=execution.entity_name,
-        # A copy: the terminal record may add to what the started one says.
-        entity_metadata=dict(execution.metadata),
-        event_id=str(uuid.uuid4()),
+        entity_metadata=execution.metadata,
+        event_id=new_id(),
         event_type=lifecycle.EVENT_TYPE_OF_STATUS[status],
         status=status,
         problem_category=(
             execution.problem_category if status == lifecycle.FAILED else None
         ),
-        trace_id=f"{span.trace_id:032x}" if span else None,
-        span_id=f"{span.span_id:016x}" if span else None,
+        trace_id=trace_id,
+        span_id=span_id,
         event_attributes=attributes,
     )
+
+
+def _span_ids(execution: Execution) -> tuple[str | None, str | None]:
+    if execution.span_context is None:
+        return None, None
+    if execution.span_ids is None:
+        span = execution.span_context
+        execution.span_ids = (f"{span.trace_id:032x}", f"{span.span_id:016x}")
+    return execution.span_ids
 
 
 def _attempt(attempt: Attempt) -> dict[str, Any]:

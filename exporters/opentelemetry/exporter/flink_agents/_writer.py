@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -40,7 +41,6 @@ class EventLogWriter:
         self._rotate_bytes = rotate_bytes
         self._keep_files = keep_files
         self._pid = os.getpid()
-        self._forked = False
         self._lock = threading.RLock()
         self._descriptor: int | None = None
         self._identity: tuple[int, int] | None = None
@@ -67,14 +67,20 @@ class EventLogWriter:
         with self._lock:
             self._close()
 
+    def abandon(self) -> None:
+        """Give the descriptor back in a forked child, whatever the parent was doing."""
+        self._lock = threading.RLock()
+        self.close()
+
     def _write(self, data: bytes) -> None:
         descriptor = self._open_descriptor(len(data))
         if self._torn:
             # What a full disk or a killed process left of an earlier line.
             data = b"\n" + data
         written = os.write(descriptor, data)
-        self._torn = written < len(data)
-        if self._torn:
+        if written:
+            self._torn = data[written - 1 : written] != b"\n"
+        if written < len(data):
             raise OSError(f"only {written} of {len(data)} bytes were written")
 
     def _open_descriptor(self, more: int) -> int:
@@ -114,6 +120,10 @@ class EventLogWriter:
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(path, flags, 0o600)
         found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            # A pipe that nobody reads would block the agent.
+            os.close(descriptor)
+            raise OSError("it is not a regular file")
         self._descriptor = descriptor
         self._identity = (found.st_dev, found.st_ino)
         self._torn = bool(found.st_size) and (
@@ -130,8 +140,6 @@ class EventLogWriter:
                 logger.debug("The descriptor was closed already", exc_info=True)
 
     def _rotate(self) -> None:
-        if self._forked:
-            return
         try:
             deleted = _rotation.rotate(self._file.path, keep=self._keep_files)
         except OSError as error:
@@ -154,7 +162,6 @@ class EventLogWriter:
         # The parent's lock may have been held by a thread that does not exist here.
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._forked = True
         self._file = self._file.of_child(self._pid)
         self._close()
 
