@@ -107,6 +107,11 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
         core = self._core
         if core is None:
             return
+        for name in kwargs:
+            if name not in (_settings.__kwdefaults__ or {}):
+                raise TypeError(
+                    f"instrument() got an unexpected keyword argument {name!r}"
+                )
         given = {**self._given, **kwargs}
         core.providers.configure(
             _settings(**given), given.get("tracer_provider"), given.get("mask")
@@ -115,12 +120,12 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
         meter_provider = given.get("meter_provider")
         if core.meter_provider is None or meter_provider is not core.meter_provider[0]:
             core.meter_provider = (meter_provider,)
-            _health.observe(
-                meter_provider, _version(), lambda: core.providers.processors
-            )
+            providers = core.providers
+            _health.observe(meter_provider, _version(), lambda: providers.processors)
 
     def _uninstrument(self, **_: Any) -> None:
         core, self._core = self._core, None
+        self._given = {}
         if core is not None:
             self._patcher.revert()
             core.close()

@@ -48,6 +48,8 @@ class _Action:
     @guarded
     def ended(self, error: BaseException | None) -> None:
         """Write how it ended; its events follow, unless it failed."""
+        if self.opened.execution.closed:
+            return  # abandoned when its run ended
         self._state.ending(self.opened, error)
         if error is not None and not isinstance(error, GeneratorExit):
             self.opened.run.failed(error)

@@ -60,13 +60,13 @@ class ChatLoop:
     def settle(self, left_by: BaseException | None) -> None:
         """End what is still pending as its last attempt ended."""
         opened, self.pending = self.pending, None
-        if opened is None or self.error is None:
+        error, self.error = self.error, None
+        if opened is None or error is None:
             return
-        _annotate(opened)
         if isinstance(left_by, GeneratorExit):
             opened.abandon()
         else:
-            opened.fail(self.error, opened.execution.attempts[-1].ended_ns)
+            opened.fail(error, opened.execution.attempts[-1].ended_ns)
 
 
 class _Call:
@@ -83,9 +83,11 @@ class _Call:
             attempt.wait_seconds = max(wait, 0) / 1e9
         attempts.append(attempt)
 
+    @guarded
     def __enter__(self) -> None:
         self._token = otel_context.attach(self._opened.context)
 
+    @guarded
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         otel_context.detach(self._token)
         self._ended(error)
@@ -95,6 +97,8 @@ class _Call:
         """Keep the answer and what it says of its cost."""
         execution = self._opened.execution
         execution.output = self._opened.run.content("output", response)
+        if not _host.is_chat_message(response):
+            return
         usage = response.extra_args
         attributes: dict[str, Any] = {}
         for name, metadata, attribute in _USAGE:
@@ -109,8 +113,8 @@ class _Call:
     def _ended(self, error: BaseException | None) -> None:
         attempt = self._opened.execution.attempts[-1]
         attempt.ended_ns = time.time_ns()
+        _annotate(self._opened)
         if error is None:
-            _annotate(self._opened)
             self._opened.finish()
             return
         cause = deepest_cause(error)
@@ -119,7 +123,6 @@ class _Call:
         if self._loop is not None:
             self._loop.fail(self._opened, error)
         else:
-            _annotate(self._opened)
             self._opened.ended_by(error)
 
 

@@ -16,13 +16,21 @@ if TYPE_CHECKING:
 class _Steps:
     """Awaiting it drives `coroutine`, each step inside `context`."""
 
-    __slots__ = ("_context", "_coroutine")
+    __slots__ = ("_context", "_coroutine", "_started")
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], context: Context) -> None:
         self._coroutine = coroutine
         self._context = context
+        self._started = False
+
+    def __del__(self) -> None:
+        # Given up before its first step: Python is to warn of the coroutine around
+        # it only, once and not twice.
+        if not self._started:
+            self._coroutine.close()
 
     def __await__(self) -> Generator[Any, Any, Any]:
+        self._started = True
         run = self._context.run
         step: Callable[[Any], Any] = self._coroutine.send
         argument: Any = None
@@ -35,13 +43,15 @@ class _Steps:
             # second.
             try:
                 argument = yield yielded
-            except GeneratorExit:
-                run(self._coroutine.close)
-                raise
             except BaseException as error:  # noqa: BLE001  # handed to the coroutine
                 step, argument = self._coroutine.throw, error
             else:
                 step = self._coroutine.send
+                continue
+            # Outside of `except`, where the error would become a context.
+            if isinstance(argument, GeneratorExit):
+                run(self._coroutine.close)
+                raise argument
 
 
 def driven(
@@ -57,7 +67,7 @@ def driven(
         ended: called once with what ended it, None for a return. It must not
             raise.
     """
-    outer = _drive(coroutine, context, _Ending(ended))
+    outer = _drive(_Steps(coroutine, context), _Ending(ended))
     for name in ("__name__", "__qualname__"):
         setattr(outer, name, getattr(coroutine, name))
     return outer
@@ -74,8 +84,6 @@ class _Ending:
         self._ended(error)
 
 
-async def _drive(
-    coroutine: Coroutine[Any, Any, Any], context: Context, ending: _Ending
-) -> Any:
+async def _drive(steps: _Steps, ending: _Ending) -> Any:
     with ending:
-        return await _Steps(coroutine, context)
+        return await steps

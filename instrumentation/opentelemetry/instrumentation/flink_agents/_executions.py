@@ -84,9 +84,11 @@ class OpenExecution:
         self._span = span
         self._token: Any = None
 
+    @guarded
     def __enter__(self) -> None:
         self._token = otel_context.attach(self.context)
 
+    @guarded
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         otel_context.detach(self._token)
         self.ended_by(error)
@@ -120,7 +122,7 @@ class OpenExecution:
     @guarded
     def annotate(self, attributes: dict[str, Any]) -> None:
         """Add attributes to the span."""
-        if self._span is not None:
+        if self._span is not None and not self.execution.closed:
             self._span.set_attributes(attributes)
 
     @guarded
@@ -136,6 +138,8 @@ class OpenExecution:
     @guarded
     def fail(self, error: BaseException, ended_ns: int | None = None) -> None:
         """End it as failed by the deepest explicit cause of `error`."""
+        if self.execution.closed:
+            return  # abandoned when its run ended; its span takes nothing more
         self.execution.problem_category = lifecycle.PROBLEM_CATEGORY_OF_ENTITY[
             self.execution.entity_type
         ]
@@ -145,8 +149,7 @@ class OpenExecution:
     @guarded
     def abandon(self) -> None:
         """End its span only: nobody will ever know how it ended."""
-        if self._span is not None:
-            self._span.set_attributes({semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True})
+        self.annotate({semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True})
         self._end(None)
 
     @guarded
@@ -199,13 +202,12 @@ def open_execution(
         links=[Link(link)] if link is not None else None,
         start_time=execution.started_ns,
     )
+    if span is not None:
+        context = set_span_in_context(span, context)
+        execution.span_context = span.get_span_context()
     if not execution.claimed:
         # No SDK, a disabled scope, or a processor before ours that raised.
         session.processor.started(execution)
-    if span is not None:
-        context = set_span_in_context(span, context)
-        if execution.span_context is None and span.get_span_context().is_valid:
-            execution.span_context = span.get_span_context()
     return OpenExecution(run, execution, span, context)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import util
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import lifecycle
@@ -44,23 +46,35 @@ BUILT_IN_ACTIONS = frozenset(
 
 
 def records_executions_itself() -> bool:
-    """Whether the installed host (from 0.4) writes execution records itself."""
+    """Whether the installed host (from 0.4) writes execution records itself.
+
+    Looked up without importing anything of the host.
+    """
     try:
-        return util.find_spec("flink_agents.api.trace") is not None
+        host = util.find_spec("flink_agents")
     except (ImportError, ValueError):
         return False
+    places = (host.submodule_search_locations if host is not None else None) or ()
+    api = [os.path.join(place, "api") for place in places]  # noqa: PTH118  # as sys.path
+    return PathFinder.find_spec("flink_agents.api.trace", api) is not None
 
 
 def is_instance(value: object, module: str, name: str) -> bool:
     """Whether `value` is a `module.name`, without importing `module` to find out."""
     loaded = sys.modules.get(module)
     cls = getattr(loaded, name, None) if loaded is not None else None
-    return isinstance(cls, type) and isinstance(value, cls)
+    # Not isinstance(): pydantic's own asks the value for its attributes.
+    return isinstance(cls, type) and issubclass(type(value), cls)
 
 
 def is_event(value: object) -> bool:
     """Whether `value` is an event of the host's."""
     return is_instance(value, f"{_API}.event", "Event")
+
+
+def is_chat_message(value: object) -> bool:
+    """Whether `value` is a message of the host's: a model may answer anything."""
+    return is_instance(value, "flink_agents.api.chat_message", "ChatMessage")
 
 
 def is_input_event(event: Any) -> bool:
@@ -110,7 +124,9 @@ def action_name_of(context: Any) -> str:
 def plan_of(context: Any) -> Any:
     """Return the agent plan of a runner context, or None."""
     for cls in type(context).__mro__:
-        plan = getattr(context, f"_{cls.__name__}__agent_plan", None)
+        # Interned: each new string would take an entry of Python's method cache.
+        name = sys.intern(f"_{cls.__name__}__agent_plan")
+        plan = getattr(context, name, None)
         if plan is not None:
             return plan
     return None
@@ -152,12 +168,13 @@ def provider_of(chat_model: Any) -> str:
     """Return `gen_ai.provider.name` of a chat model (GenAI conventions 1.41).
 
     Providers that the convention does not list keep the name by which they are
-    known; a class that is not the host's is its own provider.
+    known. A subclass of an integration of the host's has its provider; any other
+    class is its own.
     """
-    module = type(chat_model).__module__
-    for part, provider in _PROVIDERS.items():
-        if f"chat_models.{part}" in module:
-            return provider
+    for cls in type(chat_model).__mro__:
+        for part, provider in _PROVIDERS.items():
+            if f"chat_models.{part}" in cls.__module__:
+                return provider
     return type(chat_model).__name__
 
 

@@ -45,9 +45,11 @@ class _Call:
         self.state: LocalState | None = None
         self._token: Any = None
 
+    @guarded
     def __enter__(self) -> None:
         self._token = otel_context.attach(set_value(_CALL, self, self.ambient))
 
+    @guarded
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         otel_context.detach(self._token)
         self._ended(error)
@@ -95,6 +97,10 @@ class LocalState:
     def end_run(self, error: BaseException | None) -> None:
         """Close the innermost run."""
         run, self._occurrences.dispatching = self._runs.pop()
+        if error is not None:
+            for opened in run.open_executions:
+                self.ending(opened, error)
+            self._leftovers.sort(key=lambda record: record.timestamp)
         run.close(error)
 
     def dispatched(
@@ -119,7 +125,7 @@ class LocalState:
 
     def ending(self, action: OpenExecution, error: BaseException | None) -> None:
         """Keep the events of an action that did not finish for the next run."""
-        if error is not None:
+        if error is not None and not action.execution.closed:
             self._leftovers.extend(action.execution.emitted)
             action.execution.emitted = []
 
@@ -139,6 +145,8 @@ def patches(core: Core) -> list[Patch]:
 
     @guarded
     def sent(context: Any, event: Any) -> None:
+        if not _host.is_event(event):
+            return  # the host queues anything, and fails later
         state = core.states.get(context)
         if not isinstance(state, LocalState):
             state = LocalState(core)

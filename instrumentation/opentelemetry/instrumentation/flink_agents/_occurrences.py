@@ -7,12 +7,12 @@ gives each physical occurrence an id of its own.
 from __future__ import annotations
 
 import time
-import uuid
 import weakref
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.exporter.flink_agents._execution import new_id
 from opentelemetry.instrumentation.flink_agents import _host
 from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 
@@ -51,7 +51,7 @@ class OccurrenceIds:
         text = str(event.id)
         event_type = _host.record_type(event)
         if getattr(event.id, "version", None) == _CONTENT_BASED or text in self._seen:
-            return Occurrence(str(uuid.uuid4()), event_type, text, emitter)
+            return Occurrence(new_id(), event_type, text, emitter)
         self._seen[text] = None
         if len(self._seen) > _REMEMBERED_IDS:
             self._seen.popitem(last=False)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 PREFIX = "OTEL_PYTHON_FLINK_AGENTS_"
 
@@ -83,13 +84,18 @@ class Option:
     """Agent configuration key, also in `options=`."""
     argument: str | None = None
     """Keyword argument of `instrument()`."""
+    not_built: Any = _UNSET
+    """A value that will be allowed once its feature is built."""
 
 
 def _keyed(
     key: str, default: Any, parse: Callable[[str, Any], Any], doc: str
 ) -> Option:
-    variable = key.upper().replace(".", "_").replace("-", "_")
-    return Option(doc, default, parse, variable, key=key)
+    return Option(doc, default, parse, _variable(key), key=key)
+
+
+def _variable(key: str) -> str:
+    return key.upper().replace(".", "_").replace("-", "_")
 
 
 EVENT_LOG = Option(
@@ -113,6 +119,7 @@ DIALECT = Option(
     parse=_one_of("snake", "native"),
     variable="EVENT_LOG_DIALECT",
     argument="dialect",
+    not_built="native",
 )
 OTLP = Option(
     "Export our spans over OTLP, by the standard `OTEL_EXPORTER_OTLP_*` variables.",
@@ -127,6 +134,7 @@ EVENT_LOG_OTLP = Option(
     parse=_boolean,
     variable="EVENT_LOG_OTLP",
     argument="event_log_otlp",
+    not_built=True,
 )
 LLM_ATTEMPTS = Option(
     "`logical`: a retry loop is one execution; `each`: every attempt is one.",
@@ -183,6 +191,10 @@ NOT_BUILT = (
     "agent-run.",
 )
 """Keys, or beginnings of keys, whose features are announced but not built yet."""
+_NOT_BUILT_VARIABLES = tuple(
+    PREFIX + variable
+    for variable in (*map(_variable, NOT_BUILT), "BEGIN_EVENT", "END_EVENT")
+)
 
 
 class Settings:
@@ -200,11 +212,16 @@ class Settings:
     def __init__(
         self, arguments: Mapping[str, Any], options: Mapping[str, Any] | None = None
     ) -> None:
+        self._warned: set[str] = set()
+        if not isinstance(options or {}, Mapping):
+            raise _not_allowed("options", options, "a mapping of configuration keys")
+        _refuse_unknown(options or {})
         self._values = {
             option: self._given(option, arguments, options or {}) for option in OPTIONS
         }
-        _refuse_unknown(options or {})
-        self._refuse_not_built()
+        for variable in os.environ:
+            if variable.startswith(_NOT_BUILT_VARIABLES):
+                logger.warning("%s is ignored: it is not built yet", variable)
 
     def __getitem__(self, option: Option) -> Any:
         value = self._values[option]
@@ -218,53 +235,43 @@ class Settings:
         key = option.key
         if key is None or configuration.get(key) is None:
             return option.default
-        return _lenient(option, f"agent configuration {key}", configuration[key])
+        return self._lenient(option, f"agent configuration {key}", configuration[key])
 
-    @staticmethod
     def _given(
-        option: Option, arguments: Mapping[str, Any], options: Mapping[str, Any]
+        self, option: Option, arguments: Mapping[str, Any], options: Mapping[str, Any]
     ) -> Any:
         if option.argument and arguments.get(option.argument) is not None:
-            return option.parse(option.argument, arguments[option.argument])
+            return _strict(option, option.argument, arguments[option.argument])
         if option.key and options.get(option.key) is not None:
-            return option.parse(option.key, options[option.key])
+            return _strict(option, option.key, options[option.key])
         variable = PREFIX + option.variable
         if os.environ.get(variable):
-            return _lenient(option, variable, os.environ[variable])
+            return self._lenient(option, variable, os.environ[variable])
         return _UNSET
 
-    def _refuse_not_built(self) -> None:
-        if self[DIALECT] == "native":
-            self._values[DIALECT] = _not_built(DIALECT, "dialect='native'")
-        if self[EVENT_LOG_OTLP]:
-            self._values[EVENT_LOG_OTLP] = _not_built(
-                EVENT_LOG_OTLP, "event_log_otlp=True"
-            )
-
-
-def _lenient(option: Option, name: str, value: object) -> Any:
-    """A job must not fail over its telemetry: one warning, then the default."""
-    try:
-        return option.parse(name, value)
-    except ConfigurationError as error:
-        logger.warning("%s; %r is used instead", error, option.default)
+    def _lenient(self, option: Option, name: str, value: object) -> Any:
+        """A job must not fail over its telemetry: one warning, then the default."""
+        try:
+            return _strict(option, name, value)
+        except (ConfigurationError, NotImplementedError) as error:
+            message = f"{error}; {option.default!r} is used instead"
+        if message not in self._warned:  # an agent's configuration is read every run
+            self._warned.add(message)
+            logger.warning("%s", message)
         return option.default
 
 
-def _not_built(option: Option, asked: str) -> Any:
-    variable = PREFIX + option.variable
-    if os.environ.get(variable):
-        logger.warning(
-            "%s is not built yet; %r is used instead", variable, option.default
-        )
-        return option.default
-    raise NotImplementedError(f"{asked} is not built yet")
+def _strict(option: Option, name: str, value: object) -> Any:
+    parsed = option.parse(name, value)
+    if parsed == option.not_built:
+        raise NotImplementedError(f"{name}={value!r} is not built yet")
+    return parsed
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
     known = [option.key for option in OPTIONS if option.key]
     for key in options:
-        if key.startswith(NOT_BUILT):
+        if str(key).startswith(NOT_BUILT):
             raise NotImplementedError(f"The option {key!r} is not built yet")
         if key not in known:
             raise ConfigurationError(

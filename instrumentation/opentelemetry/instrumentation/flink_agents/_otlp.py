@@ -5,8 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from opentelemetry.instrumentation.utils import suppress_instrumentation
 from opentelemetry.sdk.trace.export import (
     BatchSpanProcessor,
     SpanExporter,
@@ -16,9 +21,12 @@ from opentelemetry.sdk.trace.export import (
 from opentelemetry.exporter.flink_agents._execution import SCOPE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+
+SECONDS_TO_FLUSH = 2.0
+"""How long the end of a process may wait for an endpoint that does not answer."""
 
 logger = logging.getLogger(__name__)
 
@@ -31,44 +39,119 @@ _exporting = threading.local()
 
 
 class ScopedBatchSpanProcessor(BatchSpanProcessor):
-    """Exports the spans of our instrumentation scope and leaves all others alone."""
+    """Exports the spans of our instrumentation scope and leaves all others alone.
+
+    Flushing and shutting down end within `SECONDS_TO_FLUSH`, whatever the endpoint
+    does: by themselves they last as long as the exporter repeats its attempts.
+    """
+
+    def __init__(self, exporter: QuietExporter) -> None:
+        super().__init__(exporter)
+        self._quiet = exporter
+        self._closed = False
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue `span` if it is one of ours."""
         scope = span.instrumentation_scope
-        if scope is not None and scope.name == SCOPE:
+        if not self._closed and scope is not None and scope.name == SCOPE:
             super().on_end(span)
+
+    def force_flush(self, timeout_millis: int | None = None) -> bool:
+        """Export what waits; False if it could not be done in time."""
+        with self._quiet.in_haste():
+            return not self._closed and super().force_flush(timeout_millis)
+
+    def shutdown(self) -> None:
+        """Export what waits, then stop; the spans of later runs are not ours."""
+        if not self._closed:
+            self._closed = True
+            with self._quiet.in_haste():
+                super().shutdown()  # type: ignore[no-untyped-call,unused-ignore]
+
+
+@dataclass(eq=False)
+class _Batch:
+    spans: Sequence[ReadableSpan]
+    result: SpanExportResult | None = None
 
 
 class QuietExporter(SpanExporter):
-    """Says once that the backend cannot be reached, and once that it can again."""
+    """Says once that the backend cannot be reached, and once that it can again.
+
+    Exports in a thread of its own: an exporter that repeats its attempts for a
+    minute can only be left behind.
+    """
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
         self._failing = False
         for name in _CHATTY:
             logging.getLogger(name).addFilter(_not_while_exporting)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._give_up_at: float | None = None
+        self._batches: SimpleQueue[_Batch | None] = SimpleQueue()
+        self._thread = threading.Thread(
+            target=self._work, name="flink-agents-otlp", daemon=True
+        )
+        self._thread.start()
+
+    @contextmanager
+    def in_haste(self) -> Iterator[None]:
+        """Let no export inside the block, also one under way, last much longer."""
+        with self._changed:
+            self._give_up_at = time.monotonic() + SECONDS_TO_FLUSH
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            self._give_up_at = None
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Export `spans`; never raises."""
-        _exporting.ours = True
-        try:
-            result = self._exporter.export(spans)
-        except Exception:  # an exporter is not to end its thread
-            logger.debug("The OTLP exporter failed", exc_info=True)
-            result = SpanExportResult.FAILURE
-        finally:
-            _exporting.ours = False
+        if self._pid != os.getpid():
+            self._begin()  # a forked child has the object, but not the thread
+        batch = _Batch(spans)
+        self._batches.put(batch)
+        with self._changed:
+            self._changed.wait_for(lambda: batch.result or self._give_up_at)
+            if self._give_up_at is not None:
+                left = self._give_up_at - time.monotonic()
+                self._changed.wait_for(lambda: batch.result, max(0, left))
+            result = batch.result or SpanExportResult.FAILURE
         self._say(failed=result is not SpanExportResult.SUCCESS)
         return result
 
     def shutdown(self) -> None:
         """Shut the exporter down; an export under way is given up."""
-        self._exporter.shutdown()
+        self._batches.put(None)
+        if self._give_up_at is not None:
+            self._thread.join(max(0, self._give_up_at - time.monotonic()))
 
-    def force_flush(self, timeout_millis: int = 30000) -> bool:
-        """Flush the exporter."""
-        return self._exporter.force_flush(timeout_millis)
+    def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
+        """True: nothing is buffered here."""
+        return True
+
+    def _work(self) -> None:
+        _exporting.ours = True
+        changed, batches = self._changed, self._batches
+        with suppress_instrumentation():
+            while (batch := batches.get()) is not None:
+                result = self._export(batch.spans)
+                with changed:
+                    batch.result = result
+                    changed.notify_all()
+            self._exporter.shutdown()
+
+    def _export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        try:
+            return self._exporter.export(spans)
+        except Exception:  # an exporter is not to end its thread
+            logger.debug("The OTLP exporter failed", exc_info=True)
+            return SpanExportResult.FAILURE
 
     def _say(self, *, failed: bool) -> None:
         if failed and not self._failing:
@@ -81,7 +164,7 @@ class QuietExporter(SpanExporter):
         self._failing = failed
 
 
-def forwarding_processor() -> BatchSpanProcessor | None:
+def forwarding_processor() -> ScopedBatchSpanProcessor | None:
     """Return a processor that forwards our spans, or None without an exporter."""
     protocol = os.environ.get(
         "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",

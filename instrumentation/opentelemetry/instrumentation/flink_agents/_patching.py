@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import weakref
 from dataclasses import dataclass
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -49,12 +50,12 @@ class PatchedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg,unused-ig
     is a reference to the original's name.
     """
 
-    _self_static = False
+    # Without an annotation: it would be read as the original's own annotations.
+    _self_original = None
+    """What stood in the owner's own namespace."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None or self._self_static:
-            return self
-        return MethodType(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__wrapped__.__qualname__
@@ -66,16 +67,6 @@ class PatchedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg,unused-ig
         return self
 
 
-@dataclass(frozen=True)
-class _Applied:
-    owner: Any
-    name: str
-    original: Any
-    """What stood in the owner's own namespace."""
-    patched: Any
-    enabled: list[bool]
-
-
 class Patcher:
     """Applies a table of patches and reverts it.
 
@@ -85,7 +76,14 @@ class Patcher:
 
     def __init__(self) -> None:
         self._patches: tuple[Patch, ...] = ()
-        self._applied: list[_Applied] = []
+        self._replaced: weakref.WeakKeyDictionary[Any, set[str]] = (
+            weakref.WeakKeyDictionary()
+        )
+        """By module or class, weakly: an application may make classes as it runs."""
+        self._hooks: list[tuple[Any, Any]] = []
+        # Shared by all wrappers. wrapt skips a wrapper while this is empty, at the
+        # cost of a truth test.
+        self._enabled: Any = []
         self._hooked: set[str] = set()
         self._lock = threading.RLock()
 
@@ -93,6 +91,7 @@ class Patcher:
         """Apply `patches` now where the module is imported, else once it is."""
         with self._lock:
             self._patches = tuple(patches)
+            self._enabled = [True]
             for module in dict.fromkeys(patch.module for patch in self._patches):
                 if module in sys.modules:
                     self._module_imported(sys.modules[module])
@@ -105,8 +104,15 @@ class Patcher:
         """Put every original back; wrappers that others still hold pass through."""
         with self._lock:
             self._patches = ()
-            while self._applied:
-                _restore(self._applied.pop())
+            self._enabled.clear()
+            for owner, names in list(self._replaced.items()):
+                for name in names:
+                    _restore(owner, name)
+            self._replaced.clear()
+            while self._hooks:
+                base, hook = self._hooks.pop()
+                if vars(base).get(_SUBCLASS_HOOK) is hook:
+                    delattr(base, _SUBCLASS_HOOK)
 
     @guarded
     def _module_imported(self, module: ModuleType) -> None:
@@ -129,18 +135,22 @@ class Patcher:
 
     def _replace(self, owner: Any, name: str, wrapper: Wrapper) -> None:
         original = vars(owner).get(name)
+        ours = _ours(original)
+        if ours is not None:
+            if ours._self_enabled is self._enabled:  # noqa: SLF001
+                return
+            # From before a revert(): somebody had wrapped it and put it back.
+            original = ours._self_original  # noqa: SLF001
         static = isinstance(original, staticmethod)
-        function = original.__func__ if isinstance(original, staticmethod) else original
-        if not isinstance(function, FunctionType) or isinstance(
-            function, PatchedFunction
-        ):
+        function = original.__get__(None, owner) if static else original
+        if not isinstance(function, FunctionType):
             return
-        # wrapt skips the wrapper while this is empty, at the cost of a truth test.
-        enabled = [True]
-        patched = PatchedFunction(function, wrapper, enabled)
-        patched._self_static = static  # noqa: SLF001
-        setattr(owner, name, patched)
-        self._applied.append(_Applied(owner, name, original, patched, enabled))
+        if type(function) is not FunctionType and isinstance(owner, type):
+            function = function if static else _bound_when_called(function)
+        patched = PatchedFunction(function, wrapper, self._enabled)
+        patched._self_original = original  # noqa: SLF001
+        setattr(owner, name, staticmethod(patched) if static else patched)
+        self._replaced.setdefault(owner, set()).add(name)
 
     def _follow_subclasses(self, base: Any, name: str, wrapper: Wrapper) -> None:
         """Patch overrides in classes that are defined later."""
@@ -158,17 +168,33 @@ class Patcher:
 
         added: Any = classmethod(hook)
         setattr(base, _SUBCLASS_HOOK, added)
-        self._applied.append(_Applied(base, _SUBCLASS_HOOK, None, added, []))
+        self._hooks.append((base, added))
 
 
-def _restore(applied: _Applied) -> None:
-    applied.enabled.clear()
-    if vars(applied.owner).get(applied.name) is not applied.patched:
-        return  # somebody wrapped ours: taking it out would take theirs out too
-    if applied.original is None:
-        delattr(applied.owner, applied.name)
-    else:
-        setattr(applied.owner, applied.name, applied.original)
+def _bound_when_called(method: Any) -> FunctionType:
+    """Return a plain function for a method that others have wrapped.
+
+    They expect to be bound: the wrappers of wrapt are told the instance that way.
+    """
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return method.__get__(self, type(self))(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def _ours(found: Any) -> PatchedFunction | None:
+    function = found.__func__ if type(found) is staticmethod else found
+    # Not isinstance(): what others put over ours says that it is one.
+    return function if type(function) is PatchedFunction else None
+
+
+def _restore(owner: Any, name: str) -> None:
+    # Somebody may have wrapped ours: taking it out would take theirs out too.
+    ours = _ours(vars(owner).get(name))
+    if ours is not None:
+        setattr(owner, name, ours._self_original)  # noqa: SLF001
 
 
 def _subclasses(base: type) -> Iterator[type]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
-from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from opentelemetry import trace
@@ -81,16 +83,24 @@ class Session:
 
     @guarded
     def start_span(self, name: str, context: Context, **arguments: Any) -> Span | None:
-        """Start a span; None while instrumentation is suppressed."""
+        """Start a span; None where there is none to be had.
+
+        That is while instrumentation is suppressed, and from a tracer that does
+        nothing: it gives back the span around, which is not ours to end.
+        """
         if not is_instrumentation_enabled():
             return None
-        return self._tracer.start_span(
+        span = self._tracer.start_span(
             safe(name),
             context,
             record_exception=False,
             set_status_on_exception=False,
             **arguments,
         )
+        started = span.get_span_context()
+        around = trace.get_current_span(context).get_span_context()
+        is_new = started.is_valid and started.span_id != around.span_id
+        return span if is_new else None
 
 
 class Providers:
@@ -98,14 +108,17 @@ class Providers:
 
     def __init__(self, version: str) -> None:
         self._version = version
-        self._settings = Settings({})
+        self._settings: Settings
+        self._mask: Callable[[str, Any], Any] | None = None
         self._explicit: trace.TracerProvider | None = None
         self._own_processor = EventLogSpanProcessor()
         self._own_processor.alone = False
-        self._adopted: EventLogSpanProcessor | None = None
+        self._adopted: list[EventLogSpanProcessor] = []
+        self._masked: list[EventLogSpanProcessor] = []
         self._private: TracerProvider | None = None
-        self._forwarders: list[SpanProcessor] = []
+        self._forwarders: list[_otlp.ScopedBatchSpanProcessor] = []
         self._forwarding: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._lock = threading.RLock()
         self._sampled: list[Any] = []
         self._current: tuple[trace.TracerProvider, Session] | None = None
 
@@ -124,20 +137,26 @@ class Providers:
         """
         self._settings = settings
         self._explicit = explicit
-        self._own_processor.mask = mask
+        self._mask = self._own_processor.mask = mask
+        if not settings[OTLP]:
+            self._stop_forwarding()
         self._current = None
 
     def session(self) -> Session:
         """Return what a run that begins now uses."""
-        provider = self._in_force()
-        if self._current is None or self._current[0] is not provider:
-            self._current = (provider, self._attach(provider))
-        return self._current[1]
+        current = self._current
+        if current is None or current[0] is not self._in_force():
+            with self._lock:  # two first runs would attach everything twice
+                provider = self._in_force()
+                current = self._current
+                if current is None or current[0] is not provider:
+                    current = self._current = (provider, self._attach(provider))
+        return current[1]
 
     @property
     def processors(self) -> list[EventLogSpanProcessor]:
         """The processors that write our log."""
-        return [each for each in (self._own_processor, self._adopted) if each]
+        return [self._own_processor, *self._adopted]
 
     def flush(self) -> None:
         """Send what waits to be forwarded over OTLP."""
@@ -151,15 +170,21 @@ class Providers:
                 tracer.sampler = tracer.sampler.root
         self._own_processor.active = False
         self._own_processor.shutdown()
-        if self._adopted is not None:
-            self._adopted.alone = True
-        for forwarder in self._forwarders:
-            forwarder.shutdown()
+        for adopted in self._adopted:
+            adopted.alone = True
+        for lent in self._masked:
+            lent.mask = None
+        self._stop_forwarding()
         if self._private is not None:
             self._private.shutdown()
+        # The counts are asked for after this; the providers are let go.
+        self._current = self._explicit = self._private = None
+        self._sampled.clear()
 
     def _in_force(self) -> trace.TracerProvider:
-        provider = self._explicit or trace.get_tracer_provider()
+        provider = self._explicit
+        if provider is None:
+            provider = trace.get_tracer_provider()
         if not isinstance(provider, trace.ProxyTracerProvider):
             return provider
         if self._private is None:
@@ -176,13 +201,21 @@ class Providers:
             if self._settings[EVENT_LOG] and isinstance(provider, TracerProvider):
                 provider.add_span_processor(processor)
         elif processor is not self._own_processor:
-            processor.alone = False
-            self._adopted = processor
+            self._adopt(processor)
         if self._settings[OTLP]:
             self._forward(provider)
         tracer = provider.get_tracer(SCOPE, self._version)
         self._record_dropped(tracer)
         return Session(tracer, processor, self._settings, self.flush)
+
+    def _adopt(self, processor: EventLogSpanProcessor) -> None:
+        if processor not in self._adopted:
+            self._adopted.append(processor)
+        processor.alone = False
+        if processor in self._masked or processor.mask is None:
+            # Its own mask wins; without one, what is to be hidden stays hidden.
+            processor.mask = self._mask
+            self._masked.append(processor)
 
     def _forward(self, provider: trace.TracerProvider) -> None:
         if provider in self._forwarding or not isinstance(provider, TracerProvider):
@@ -197,6 +230,15 @@ class Providers:
         if forwarder is not None:
             self._forwarders.append(forwarder)
             provider.add_span_processor(forwarder)
+            # The provider may be one that nobody shuts down.
+            atexit.register(forwarder.shutdown)
+
+    def _stop_forwarding(self) -> None:
+        for forwarder in self._forwarders:
+            forwarder.shutdown()
+            atexit.unregister(forwarder.shutdown)
+        self._forwarders.clear()
+        self._forwarding.clear()
 
     def _record_dropped(self, tracer: Any) -> None:
         sampler = getattr(tracer, "sampler", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import SpanKind, set_span_in_context
@@ -12,6 +11,7 @@ from flink_agents_eventlog.record import Record, timestamp_text
 from opentelemetry.exporter.flink_agents._execution import (
     LogSettings,
     Run,
+    new_id,
     with_execution,
 )
 from opentelemetry.exporter.flink_agents._guard import guarded
@@ -62,6 +62,8 @@ class OpenRun:
         self.run = run
         self.incomplete = incomplete
         self._open: dict[int, OpenExecution] = {}
+        self._has_failed = False
+        # Until the end only: its traceback leads to all that the host had in hand.
         self._error: BaseException | None = None
         # A run inside an action is a run of its own.
         around = with_execution(None, ambient)
@@ -148,21 +150,27 @@ class OpenRun:
         return opened
 
     @property
+    def open_executions(self) -> list[OpenExecution]:
+        """What has started in this run and not ended."""
+        return list(self._open.values())
+
+    @property
     def has_failed(self) -> bool:
         """Whether an action of this run failed."""
-        return self._error is not None
+        return self._has_failed
 
     def failed(self, error: BaseException) -> None:
         """Remember that an action of this run failed."""
-        if self._error is None:
+        if not self._has_failed:
+            self._has_failed = True
             self._error = error
 
     @guarded
     def close(self, error: BaseException | None = None) -> None:
         """End the run; what is still open in it will have no terminal record."""
-        for opened in list(self._open.values()):
+        for opened in self.open_executions:
             opened.abandon()
-        error = self._error or error
+        error, self._error = self._error or error, None
         if self._span is None:
             return
         if self.incomplete:
@@ -205,7 +213,7 @@ def new_run(
             keep_files=settings.for_agent(KEEP_FILES, configuration),
         )
     return Run(
-        input_run_id=str(uuid.uuid4()),
+        input_run_id=new_id(),
         business_key=key,
         agent_name=agent_name,
         subtask=subtask,

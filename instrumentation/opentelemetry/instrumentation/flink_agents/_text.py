@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flink_agents_eventlog.payload import well_formed as safe
+from flink_agents_eventlog.shapes import well_formed as safe
 
 __all__ = ["deepest_cause", "error_message", "error_type", "safe"]
 # `safe` leaves no lone surrogate: one of them loses a whole OTLP batch.

@@ -1,0 +1,85 @@
+"""A small OTLP backend on loopback, by grpc and by http/protobuf."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from concurrent import futures
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
+    TraceServiceServicer,
+    add_TraceServiceServicer_to_server,
+)
+
+
+class Received:
+    """The spans that arrived, as `(scope, name)`, in order."""
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        self.variables = variables
+        """What an application sets to send its spans here."""
+        self.spans: list[tuple[str, str]] = []
+
+    def take(self, request: ExportTraceServiceRequest) -> None:
+        for resource in request.resource_spans:
+            for scope in resource.scope_spans:
+                self.spans += [(scope.scope.name, span.name) for span in scope.spans]
+
+
+@contextlib.contextmanager
+def grpc_backend() -> Iterator[Received]:
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
+    port = server.add_insecure_port("127.0.0.1:0")
+    received = Received(
+        {
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
+        }
+    )
+
+    class Servicer(TraceServiceServicer):
+        def Export(self, request, context):  # noqa: N802  # named by gRPC
+            received.take(request)
+            return ExportTraceServiceResponse()
+
+    add_TraceServiceServicer_to_server(Servicer(), server)
+    server.start()
+    try:
+        yield received
+    finally:
+        server.stop(None).wait()
+
+
+@contextlib.contextmanager
+def http_backend() -> Iterator[Received]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # named by the library
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.take(ExportTraceServiceRequest.FromString(body))
+            self.send_response(200 if self.path == "/v1/traces" else 404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    received = Received(
+        {
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        }
+    )
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield received
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
