@@ -32,8 +32,9 @@ UNREPRESENTABLE: Final = "unrepresentable"
 # What msgspec raises for values that are JSON but not to its liking: lone
 # surrogates, integers beyond the interpreter's digit limit, great depth.
 REJECTED: Final = (TypeError, ValueError, OverflowError, RecursionError)
-# The same in the other direction; a text may hold lone surrogates itself.
-REFUSED: Final = (msgspec.DecodeError, RecursionError, UnicodeEncodeError)
+# The same in the other direction; a text may hold lone surrogates itself, and msgspec
+# before 0.23 says UnicodeDecodeError of bytes that are no UTF-8.
+REFUSED: Final = (msgspec.DecodeError, RecursionError, UnicodeError)
 # Python converts at most 4300 digits between int and str; Decimal has no limit.
 _MANY_DIGITS: Final = 4000
 _HUGE: Final = 10**_MANY_DIGITS
