@@ -1,17 +1,32 @@
 """What every test begins and ends with: nothing of ours installed, no fault of ours."""
 
 import logging
+import os
+import shutil
+import tempfile
+from importlib.metadata import version
+
+# mem0 and Chroma report their use to their makers unless told not to, and mem0 keeps
+# a history in the home directory.
+os.environ["MEM0_TELEMETRY"] = "False"
+os.environ["ANONYMIZED_TELEMETRY"] = "False"
+os.environ["MEM0_DIR"] = tempfile.mkdtemp()
 
 import pytest
 
 from opentelemetry.exporter.flink_agents._guard import faults
+from opentelemetry.instrumentation.flink_agents import instrument as instrument_agents
+from opentelemetry.instrumentation.flink_agents import uninstrument
+from processes import NO_MEMORY
 
 logging.getLogger("flink_agents").setLevel(logging.CRITICAL)
 
 
-def pytest_report_header() -> list[str]:
-    from importlib.metadata import version
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["MEM0_DIR"], ignore_errors=True)
 
+
+def pytest_report_header() -> list[str]:
     names = ("flink-agents", "apache-flink", "opentelemetry-sdk", "wrapt", "msgspec")
     return [f"{name} {version(name)}" for name in names]
 
@@ -23,28 +38,27 @@ def _no_fault_of_ours(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch):
-    """Variables of the developer's shell do not reach a test."""
-    import os
+def _own_environment(monkeypatch, request):
+    """Variables of the developer's shell do not reach a test.
 
+    Only tests marked `memory` have memory, begin and end events in their logs: those
+    of other tests are about something else, and stay as short as what they say.
+    """
     for name in list(os.environ):
         if name.startswith("OTEL_"):
             monkeypatch.delenv(name)
+    if request.node.get_closest_marker("memory") is None:
+        for name, value in NO_MEMORY.items():
+            monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
 def instrument(tmp_path):
     """`instrument(...)`, into the folder `tmp_path / "log"` unless told otherwise."""
-    from opentelemetry.instrumentation.flink_agents import (
-        instrument as original,
-    )
-    from opentelemetry.instrumentation.flink_agents import (
-        uninstrument,
-    )
 
     def start(**arguments):
         arguments.setdefault("event_log_dir", str(tmp_path / "log"))
-        original(**arguments)
+        instrument_agents(**arguments)
 
     yield start
     uninstrument()

@@ -133,10 +133,12 @@ def main() -> int:
         faults.append(f"{found['faults']} faults of ours were caught")
     for fault in faults:
         print(fault)  # noqa: T201
+    # Not in pytest's words: what fails here fails without us as well.
     counts = Counter(outcome.split()[1] for outcome in bare.values())
     print(  # noqa: T201
-        f"{counts['passed']} passed, {counts['failed']} failed,"
-        f" {counts['skipped']} skipped without us; with us {len(faults)} differences"
+        f"{len(bare)} outcomes of the host's own tests compared:"
+        f" {counts['passed']} good, {counts['failed']} bad,"
+        f" {counts['skipped']} left out by themselves; {len(faults)} differ with us"
         f" ({found['patches']} patches, {found['records']} records)"
     )
     return 1 if faults else 0

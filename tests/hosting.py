@@ -58,7 +58,7 @@ def log_lines(directory: Path) -> list[dict[str, Any]]:
     """All records in the folder, file by file, as plain JSON."""
     paths = sorted(Path(directory).glob("events-*.jsonl"))
     return [
-        json.loads(line) for path in paths for line in path.read_text().splitlines()
+        json.loads(line) for path in paths for line in path.read_bytes().splitlines()
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from opentelemetry.instrumentation.flink_agents import _table
 from opentelemetry.instrumentation.flink_agents._core import Core
+from opentelemetry.instrumentation.flink_agents._patching import Patcher
 from opentelemetry.instrumentation.flink_agents._providers import Providers
 
 
@@ -45,8 +46,13 @@ def _exists(target: Target) -> bool:
 
 def targets() -> list[Target]:
     """Every place that the table names and this version of the host has."""
-    table = _table.patches(Core(Providers("none")))
-    named = {Target(patch.module, patch.name, patch.overrides) for patch in table}
+    table = _table.patches(Core(Providers("none"), Patcher()))
+    named = {
+        Target(patch.module, patch.name, patch.overrides)
+        for patch in table
+        # Private methods of mem0, which bind in their own way.
+        if patch.kind is None
+    }
     return sorted(filter(_exists, named), key=lambda each: (each.module, each.path))
 
 

@@ -8,6 +8,12 @@ from pathlib import Path
 
 _TESTS = Path(__file__).parent
 
+NO_MEMORY = {
+    "OTEL_PYTHON_FLINK_AGENTS_MEMORY_GENERATE_EVENT": "false",
+    "OTEL_PYTHON_FLINK_AGENTS_BEGIN_EVENT": "false",
+}
+"""Keeps memory, begin and end events out of logs that are about something else."""
+
 
 def environment(**variables: object) -> dict[str, str]:
     """The environment without telemetry of the developer's, with `variables`."""
@@ -18,6 +24,7 @@ def environment(**variables: object) -> dict[str, str]:
     }
     paths = [str(_TESTS), str(_TESTS.parent / "examples")]
     return kept | {
+        **NO_MEMORY,
         "PYTHONPATH": os.pathsep.join(paths),
         # A proxy, if one is configured, cannot reach the loopback address.
         "NO_PROXY": "127.0.0.1",

@@ -269,3 +269,39 @@ def test_it_works_alone_beside_a_provider_without_instrumentation(tmp_path):
             pass
 
     assert log_lines(tmp_path / "log") == []
+
+
+def vanish(folder):
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def block(folder):
+    vanish(folder)
+    folder.write_text("a file in the way")
+
+
+@pytest.mark.parametrize(("happen", "lost"), [(vanish, 0), (block, 2)])
+def test_what_happens_to_the_folder_during_a_run_does_not_reach_the_agent(
+    happen, lost, instrument, tmp_path, caplog
+):
+    provider = MemoryProvider()
+    processor = EventLogSpanProcessor(tmp_path / "log")
+    provider.add_span_processor(processor)
+    instrument(tracer_provider=provider)
+
+    def work(_, ctx):
+        happen(tmp_path / "log")
+        ctx.send_event(output("hello"))
+
+    runner = play(work)
+    if lost:
+        (tmp_path / "log").unlink()
+    play(say_hello)
+
+    assert runner.get_outputs() == [{"k": "hello"}]
+    assert brief(log_lines(tmp_path / "log")) == [*STORY[2 + lost :], *STORY]
+    assert (processor.written_records, processor.lost_records) == (8 - lost, lost)
+    said = [each for each in caplog.records if each.levelno >= logging.WARNING]
+    assert len(said) == (1 if lost else 0)

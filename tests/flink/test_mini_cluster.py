@@ -39,6 +39,7 @@ def test_every_input_is_one_complete_run_told_in_full(parcel_job):
         assert (run.agent_name, run.complete) == ("ParcelAgent", True)
         assert sorted(map(told, run.executions)) == [
             ("action", "audit", "finished", []),
+            ("action", "observe", "finished", []),
             ("action", "price", "finished", [("tool", "postage", "finished", [])]),
             ("action", "weigh", "finished", []),
         ]
@@ -60,7 +61,7 @@ def test_every_execution_starts_once_and_ends_once(parcel_job):
         if record.status is not None:
             statuses[record.execution_id].append(record.status)
 
-    assert len(statuses) == 40
+    assert len(statuses) == 50
     assert set(map(tuple, statuses.values())) == {("started", "finished")}
 
 
@@ -85,6 +86,7 @@ def test_actions_know_the_event_that_triggered_them(parcel_job):
             "weigh": events["_input_event"].event_id,
             "price": weighed.event_id,
             "audit": weighed.event_id,
+            "observe": events["_short_term_write_event"].event_id,
             "postage": weighed.event_id,
         }
         assert weighed.action_trigger_event_id == events["_input_event"].event_id
@@ -99,3 +101,32 @@ def test_one_run_is_one_trace_although_keys_interleave(parcel_job):
 
     assert [len(found) for found in traces.values()] == [1] * 10
     assert len(set().union(*traces.values())) == 10
+
+
+def test_memory_is_told_as_it_was_written_and_found_again(parcel_job):
+    told = defaultdict(list)
+    for record in read_records(parcel_job.log):
+        if record.event_type in {"_agent_run_begin_event", "_short_term_write_event"}:
+            assert record.event_attributes["key"] == record.business_key
+            told[record.business_key].append(record)
+
+    for key, count in KEYS.items():
+        records = iter(told[key])
+        assert len(told[key]) == 2 * count
+        memory: dict = {}
+        for number, (begin, write) in enumerate(zip(records, records, strict=True), 1):
+            assert begin.event_attributes["value"] == memory
+            grams = write.event_attributes["value"]["last.grams"]
+            assert write.event_attributes["value"] == {
+                "parcels.count": number,
+                "last": None,
+                "last.grams": grams,
+                "last.detail": None,
+            }
+            assert write.entity_name == "weigh"
+            memory = {
+                "parcels.count": number,
+                "last.grams": grams,
+                # Written by the action that the event triggered; by rule in no event.
+                "observed": number,
+            }

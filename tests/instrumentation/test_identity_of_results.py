@@ -17,6 +17,8 @@ from hosting import local_runner
 from opentelemetry.instrumentation.flink_agents._coroutines import driven
 from probing import CoroutineStage, Stage, chat_model, perform, play, tool
 
+pytestmark = pytest.mark.memory
+
 OURS = (
     str(Path("opentelemetry", "instrumentation", "flink_agents")),
     str(Path("opentelemetry", "exporter", "flink_agents")),

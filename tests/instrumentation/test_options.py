@@ -52,12 +52,14 @@ def warnings_in(caplog):
     return [each.message for each in caplog.records if each.levelno >= logging.WARNING]
 
 
+@pytest.mark.memory
 @each_option()
 def test_without_any_value_the_default_holds(option):
     assert Settings({})[option] == option.default
     assert Settings({}).for_agent(option, {}) == option.default
 
 
+@pytest.mark.memory
 @each_option(having=lambda option: option.key)
 def test_the_agents_configuration_comes_before_the_default(option):
     value, _ = samples(option)

@@ -20,10 +20,13 @@ from opentelemetry.sdk.trace import Tracer as SdkTracer
 import flink_agents_eventlog
 import opentelemetry.exporter.flink_agents
 import opentelemetry.instrumentation.flink_agents
-from hosting import local_runner, log_lines, output
+from hosting import brief, local_runner, log_lines, output
 from opentelemetry.exporter.flink_agents._guard import faults
+from opentelemetry.instrumentation.flink_agents import uninstrument
 from patched import FAULTS_OF_OURS
 from probing import CoroutineStage, Stage, chat_model, perform, tool
+
+pytestmark = pytest.mark.memory
 
 ROOTS = [
     str(Path(package.__file__).parent)
@@ -99,6 +102,10 @@ def scene():
         found["model error"] = caught(
             lambda: chat_model(lambda _: raising(ValueError)).chat([])
         )
+        memory = ctx.short_term_memory
+        found["memory"] = same(lambda: memory.set("n", {"m": 1}) and sentinel)
+        found["remembered"] = caught(lambda: memory.get("n"))
+        found["memory error"] = caught(lambda: memory.get("n.m.o"))
         found["durable"] = same(lambda: ctx.durable_execute(lambda: sentinel))
         found["sent"] = caught(lambda: ctx.send_event(output("from act")))
         found["inner"] = caught(
@@ -316,37 +323,29 @@ def test_whatever_breaks_below_us_the_agent_runs_on(
 
 
 @pytest.mark.parametrize("processor", [Raising, RaisingAtStart, RaisingAtEnd])
-def test_a_processor_before_ours_that_raises_costs_neither_run_nor_record(
-    instrument, tmp_path, processor
+@pytest.mark.parametrize("place", ["before ours", "behind ours"])
+def test_a_processor_of_others_that_raises_costs_neither_run_nor_record(
+    instrument, tmp_path, processor, place
 ):
     bare = scene()
-    provider = TracerProvider()
-    provider.add_span_processor(processor())
-    instrument(tracer_provider=provider)
-
-    assert scene() == bare
-    counts = Counter(
-        line["status"] for line in log_lines(tmp_path / "log") if "status" in line
-    )
-    assert counts["started"] == counts["finished"] + counts["failed"]
-    assert faults.count
-
-
-@pytest.mark.parametrize("processor", [Raising, RaisingAtStart, RaisingAtEnd])
-def test_a_processor_behind_ours_that_raises_costs_neither_run_nor_record(
-    instrument, tmp_path, processor
-):
-    bare = scene()
-    provider = TracerProvider()
-    instrument(tracer_provider=provider)
+    instrument(event_log_dir=str(tmp_path / "undisturbed"))
     scene()
-    provider.add_span_processor(processor())
+    uninstrument()
+    provider = TracerProvider()
+    if place == "before ours":
+        provider.add_span_processor(processor())
+    instrument(tracer_provider=provider)
+    if place == "behind ours":
+        # Ours is added by the first run.
+        perform(local_runner(Stage()), lambda _, __: None)
+        provider.add_span_processor(processor())
+    apart = len(log_lines(tmp_path / "log"))
 
-    assert scene() == bare
-    counts = Counter(
-        line["status"] for line in log_lines(tmp_path / "log") if "status" in line
-    )
-    assert counts["started"] == counts["finished"] + counts["failed"]
+    seen = scene()
+
+    assert seen == bare
+    told = brief(log_lines(tmp_path / "log")[apart:])
+    assert told == brief(log_lines(tmp_path / "undisturbed"))
 
 
 def test_a_mask_that_raises_hides_the_values_and_nothing_else(instrument, tmp_path):

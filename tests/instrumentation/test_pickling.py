@@ -29,6 +29,8 @@ try:
 except ImportError:  # until 0.2
     from flink_agents.runtime import flink_runner_context as durable
 
+pytestmark = pytest.mark.memory
+
 TARGETS = targets()
 
 

@@ -82,16 +82,20 @@ def test_an_unsampled_caller_leaves_the_log_complete_and_in_its_trace(
     assert provider.spans == []
 
 
-def test_what_we_record_is_passed_on_as_not_sampled(instrument):
+def test_what_a_sampler_drops_is_recorded_and_passed_on_as_not_sampled(instrument):
     provider = MemoryProvider(sampler=ALWAYS_OFF)
     instrument(tracer_provider=provider)
     seen = []
 
-    play(lambda *_: seen.append(trace.get_current_span().get_span_context()))
+    play(lambda *_: seen.append(trace.get_current_span()))
 
-    assert [(each.is_valid, each.trace_flags.sampled) for each in seen] == [
-        (True, False)
-    ]
+    [span] = seen
+    context = span.get_span_context()
+    assert (context.is_valid, context.trace_flags.sampled) == (True, False)
+    assert (span.name, span.attributes["flink_agents.entity.name"]) == (
+        "action act",
+        "act",
+    )
 
 
 def test_other_tracers_are_sampled_as_before(instrument):

@@ -20,6 +20,8 @@ from flink_agents.runtime.local_execution_environment import LocalExecutionEnvir
 from order_agent import PaymentRefusedError, process
 from order_script import FAILING_TOOL, REPLIES, TOOLS, UNPARSABLE
 
+pytestmark = pytest.mark.memory
+
 HERE = Path(__file__).parent
 
 

@@ -15,6 +15,7 @@ from flink_agents.api.resource import ResourceType
 from flink_agents.api.runner_context import RunnerContext  # noqa: TC002  # checked
 
 from opentelemetry.instrumentation.flink_agents import instrument
+from opentelemetry.instrumentation.flink_agents.events import ShortTermWriteEvent
 
 TYPED_EVENTS = not hasattr(InputEvent, "EVENT_TYPE")
 """0.2 routes events by class, later versions by a type string."""
@@ -25,7 +26,7 @@ if TYPED_EVENTS:
         parcel: str
         grams: int
 
-    ON_INPUT, ON_WEIGHED = InputEvent, WeighedEvent
+    ON_INPUT, ON_WEIGHED, ON_WRITE = InputEvent, WeighedEvent, ShortTermWriteEvent
 
     def weighed(parcel: str, grams: int) -> Event:
         return WeighedEvent(parcel=parcel, grams=grams)
@@ -35,6 +36,7 @@ if TYPED_EVENTS:
 
 else:
     ON_INPUT, ON_WEIGHED = InputEvent.EVENT_TYPE, "weighed"
+    ON_WRITE = ShortTermWriteEvent.EVENT_TYPE
 
     def weighed(parcel: str, grams: int) -> Event:
         return Event(type=ON_WEIGHED, attributes={"parcel": parcel, "grams": grams})
@@ -66,9 +68,14 @@ class ParcelAgent(Agent):
     @action(ON_INPUT)
     @staticmethod
     async def weigh(event: Event, ctx: RunnerContext) -> None:
-        """Weigh the parcel asynchronously."""
+        """Weigh the parcel asynchronously, and remember how many there were."""
         parcel = InputEvent.from_event(event).input if not TYPED_EVENTS else event.input
         grams = await ctx.durable_execute_async(read_scale, parcel[1])
+        memory = ctx.short_term_memory
+        memory.set("parcels.count", (memory.get("parcels.count") or 0) + 1)
+        last = memory.new_object("last", overwrite=True)
+        last.set("grams", grams)
+        last.new_object("detail", overwrite=True)
         ctx.send_event(weighed(parcel[1], grams))
 
     @action(ON_WEIGHED)
@@ -84,6 +91,13 @@ class ParcelAgent(Agent):
     @staticmethod
     def audit(event: Event, ctx: RunnerContext) -> None:
         """Listen too, without any effect."""
+
+    @action(ON_WRITE)
+    @staticmethod
+    def observe(event: Event, ctx: RunnerContext) -> None:
+        """Be told what the agent remembers; what is written here triggers nothing."""
+        written = ShortTermWriteEvent.from_event(event)
+        ctx.short_term_memory.set("observed", written.value["parcels.count"])
 
 
 instrument()

@@ -11,7 +11,7 @@ import msgspec
 from opentelemetry.sdk.trace import SpanProcessor
 
 from flink_agents_eventlog import lifecycle
-from flink_agents_eventlog.payload import encode_plain, to_plain
+from flink_agents_eventlog.payload import decode_plain, encode_plain, to_plain
 from flink_agents_eventlog.record import Record, encode
 from opentelemetry.exporter.flink_agents import _foreign
 from opentelemetry.exporter.flink_agents._directory import event_log_directory
@@ -171,6 +171,17 @@ class EventLogSpanProcessor(SpanProcessor):
         if self.mask is not None:
             plain = masked(self.mask, path, plain)
         return msgspec.Raw(encode_plain(plain))
+
+    def prepared(self, path: str, attributes: dict[str, Any]) -> Any:
+        """Return attributes that hold raw JSON, masked where there is a mask.
+
+        Args:
+            path: where in its record they will stand.
+            attributes: plain data with raw JSON in it; kept as they are.
+        """
+        if self.mask is None:
+            return attributes
+        return self.snapshot(path, decode_plain(encode_plain(attributes)))
 
     def masked_text(self, path: str, text: str) -> str:
         """Return `text` as it may leave the process, in the log or in a span."""

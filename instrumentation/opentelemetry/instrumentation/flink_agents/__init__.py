@@ -85,15 +85,15 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
             )
             return
         self._given = {}
-        core = Core(Providers(_version()))
+        if not hasattr(self, "_patcher"):
+            self._patcher = Patcher()
+        core = Core(Providers(_version()), self._patcher)
         self._core = core
         try:
             self._configure(**kwargs)
         except BaseException:
             self._core = None
             raise
-        if not hasattr(self, "_patcher"):
-            self._patcher = Patcher()
         self._patcher.apply(_table.patches(core))
 
     def _configure(self, **kwargs: Any) -> None:
@@ -128,6 +128,7 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
         self._given = {}
         if core is not None:
             self._patcher.revert()
+            _health.settle()
             core.close()
 
 

@@ -13,7 +13,11 @@ from flink_agents_eventlog import lifecycle
 from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._execution import Execution
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.instrumentation.flink_agents import _host, semconv
+from opentelemetry.instrumentation.flink_agents import (
+    _host,
+    _memory_events,
+    semconv,
+)
 from opentelemetry.instrumentation.flink_agents._coroutines import driven
 from opentelemetry.instrumentation.flink_agents._patching import Patch
 from opentelemetry.instrumentation.flink_agents._text import safe
@@ -30,9 +34,10 @@ if TYPE_CHECKING:
 class _Action:
     """One call of an action, from its start to its end."""
 
-    def __init__(self, state: ContextState, opened: OpenExecution) -> None:
+    def __init__(self, state: ContextState, runner: Any, opened: OpenExecution) -> None:
         self.opened = opened
         self._state = state
+        self._runner = runner
         # Of its own, so that what an action sets is not seen by the next one on
         # the same thread, which may serve another key.
         self.context: Context = copy_context()
@@ -51,6 +56,10 @@ class _Action:
         if self.opened.execution.closed:
             return  # abandoned when its run ended
         self._state.ending(self.opened, error)
+        if error is None:
+            _memory_events.emit(self._state, self._runner, self.opened)
+        elif self.opened.memory is not None:
+            self.opened.memory.discard()
         if error is not None and not isinstance(error, GeneratorExit):
             self.opened.run.failed(error)
         self.opened.ended_by(error)
@@ -95,7 +104,8 @@ def patches(state_of: Callable[[Any], ContextState | None]) -> list[Patch]:
         )
         if name == _host.TOOL_CALL_ACTION:
             opened.tool_calls = ToolCalls(event, occurrence.event_id)
-        return _Action(state, opened)
+        opened.memory = _memory_events.action_memory(run, occurrence)
+        return _Action(state, context, opened)
 
     def call(
         wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -10,8 +10,11 @@ from opentelemetry.instrumentation.flink_agents import _host
 from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
     from opentelemetry.instrumentation.flink_agents._occurrences import Occurrence
+    from opentelemetry.instrumentation.flink_agents._patching import Patch, Patcher
     from opentelemetry.instrumentation.flink_agents._providers import Providers
     from opentelemetry.instrumentation.flink_agents._runs import OpenRun
 
@@ -33,6 +36,11 @@ class ContextState(Protocol):
     def ended(self, action: OpenExecution) -> None:
         """Take note that the records of `action` are written."""
 
+    def route(
+        self, context: Any, run: OpenRun, event: Any, occurrence: Occurrence
+    ) -> None:
+        """Send an event of ours to the actions that listen to it."""
+
     def detach(self) -> None:
         """Take out what was put into the runner context."""
 
@@ -40,14 +48,27 @@ class ContextState(Protocol):
 class Core:
     """The state of one `instrument()`, until `uninstrument()`."""
 
-    def __init__(self, providers: Providers) -> None:
+    def __init__(self, providers: Providers, patcher: Patcher) -> None:
         self.providers = providers
+        self._patcher = patcher
+        self._observed: set[str] = set()
         self.meter_provider: Any = None
         self.states: IdentityMap[ContextState] = IdentityMap()
         self.agent_names: IdentityMap[str] = IdentityMap()
         """Beside agent plans."""
         self.resource_names: IdentityMap[str] = IdentityMap()
         """Beside chat models and tools."""
+        self.memory_prefixes: IdentityMap[str] = IdentityMap()
+        """Beside nested memory objects on Flink: their absolute path."""
+
+    def observe(self, what: str, patches: Callable[[Core], list[Patch]]) -> None:
+        """Apply patches that only some runs need, when the first of them begins.
+
+        What no run needs is not even looked at.
+        """
+        if what not in self._observed:
+            self._observed.add(what)
+            self._patcher.add(patches(self))
 
     def close(self) -> None:
         """Let go of everything that is attached to objects of others."""

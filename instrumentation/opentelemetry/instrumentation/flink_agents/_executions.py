@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, SpanContext
 
     from opentelemetry.exporter.flink_agents._execution import Run
+    from opentelemetry.instrumentation.flink_agents._action_memory import ActionMemory
     from opentelemetry.instrumentation.flink_agents._providers import Session
     from opentelemetry.instrumentation.flink_agents._runs import OpenRun
     from opentelemetry.instrumentation.flink_agents._tools import ToolCalls
@@ -81,6 +82,8 @@ class OpenExecution:
         self.context = context
         self.tool_calls: ToolCalls | None = None
         """Of an action that works off a tool request."""
+        self.memory: ActionMemory | None = None
+        """Of an action whose memory operations become events."""
         self._span = span
         self._token: Any = None
 
@@ -173,7 +176,7 @@ class OpenExecution:
             return
         execution.subject = None
         execution.status = status
-        execution.ended_ns = ended_ns or time.time_ns()
+        execution.ended_ns = ended_ns or execution.ended_ns or time.time_ns()
         end_span(self._span, execution.ended_ns)
         if not execution.closed:
             self.run.session.processor.ended(execution)

@@ -15,14 +15,19 @@ from msgspec.structs import replace
 
 from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.instrumentation.flink_agents import _flink_identity, _host
+from opentelemetry.instrumentation.flink_agents import (
+    _flink_identity,
+    _host,
+    _memory_events,
+)
 from opentelemetry.instrumentation.flink_agents._core import current_action
 from opentelemetry.instrumentation.flink_agents._occurrences import (
     FlinkOccurrences,
     OccurrenceIds,
 )
-from opentelemetry.instrumentation.flink_agents._patching import Patch
+from opentelemetry.instrumentation.flink_agents._patching import Patch, original
 from opentelemetry.instrumentation.flink_agents._runs import OpenRun, new_run
+from opentelemetry.instrumentation.flink_agents._snapshots import SnapshotTurns
 
 if TYPE_CHECKING:
     from opentelemetry.exporter.flink_agents._files import Subtask
@@ -71,6 +76,7 @@ class FlinkState:
         self._context = weakref.ref(context)
         self._ids = OccurrenceIds()
         self._runs: dict[Any, FlinkRun] = {}
+        self._turns = SnapshotTurns()
         self._subtask: Subtask | None = None
         self._closed_run: FlinkRun | None = None
         self._carry(context)
@@ -112,6 +118,7 @@ class FlinkState:
         if isinstance(run, FlinkRun):
             run.pending -= 1
             if run.pending <= 0 or run.has_failed:
+                _memory_events.end(self._context(), run)
                 self._end(run)
 
     def close(self) -> None:
@@ -123,6 +130,16 @@ class FlinkState:
             last.session.processor.release(last.run)
             last.session.flush()
         self.detach()
+
+    def route(
+        self, context: Any, run: OpenRun, event: Any, occurrence: Occurrence
+    ) -> None:
+        """Send an event of ours, as one of the action that runs now."""
+        if isinstance(run, FlinkRun):
+            original(type(context), "send_event")(context, event)
+            listeners = _host.listeners(_host.plan_of(context), event)
+            run.occurrences.sent(event, occurrence, listeners)
+            run.pending += len(listeners)
 
     def detach(self) -> None:
         """Give the context its own executor back."""
@@ -163,6 +180,10 @@ class FlinkState:
         self._runs[key] = run
         if complete:
             run.append(replace(run.record(occurrence, event), **run.span_ids()))
+        _memory_events.prepare(self._core, run, context)
+        if complete:
+            ns = occurrence.sent_ns
+            _memory_events.begin(self, context, run, self._turns, ns)
         return run
 
     def _end(self, run: FlinkRun) -> None:

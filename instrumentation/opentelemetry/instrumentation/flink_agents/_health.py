@@ -12,31 +12,60 @@ from opentelemetry.exporter.flink_agents._execution import SCOPE
 from opentelemetry.exporter.flink_agents._guard import faults, guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from opentelemetry.metrics import CallbackOptions
 
     from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 
 
-_lock = threading.Lock()
-_observed: weakref.WeakKeyDictionary[Any, _Processors] = weakref.WeakKeyDictionary()
+_observed: weakref.WeakKeyDictionary[Any, _Counts] = weakref.WeakKeyDictionary()
 
 
-class _Processors:
-    """The processors whose counts one meter provider reports.
+class _Counts:
+    """The counts that one meter provider reports: they never fall.
 
-    Those of an earlier `instrument()` stay among them: a counter never falls.
+    Processors of an earlier `instrument()` are let go, their counts are kept.
     """
 
     def __init__(self) -> None:
         self.current: Callable[[], Iterable[EventLogSpanProcessor]] = tuple
-        self._known: list[EventLogSpanProcessor] = []
+        self._settled = (0, 0)
+        self._counted: weakref.WeakKeyDictionary[Any, tuple[int, int]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._lock = threading.Lock()
 
-    def __iter__(self) -> Iterator[EventLogSpanProcessor]:
-        with _lock:
-            self._known += [each for each in self.current() if each not in self._known]
-            return iter(list(self._known))
+    def now(self) -> tuple[int, int]:
+        """Return how many records were written and lost."""
+        with self._lock:
+            return self._sum()
+
+    def settle(self) -> None:
+        """Keep the counts so far without the processors that they come from."""
+        with self._lock:
+            self._settled = self._sum()
+            for processor in self.current():
+                self._counted[processor] = _counts_of(processor)
+            self.current = tuple
+
+    def _sum(self) -> tuple[int, int]:
+        written, lost = self._settled
+        for processor in self.current():
+            counts, before = _counts_of(processor), self._counted.get(processor, (0, 0))
+            written += counts[0] - before[0]
+            lost += counts[1] - before[1]
+        return written, lost
+
+
+def _counts_of(processor: EventLogSpanProcessor) -> tuple[int, int]:
+    return processor.written_records, processor.lost_records
+
+
+def settle() -> None:
+    """Keep the counts of the processors that are about to be let go."""
+    for counts in list(_observed.values()):
+        counts.settle()
 
 
 @guarded
@@ -59,18 +88,18 @@ def observe(
         provider = get_meter_provider()
     observed = _observed.get(provider)
     if observed is not None:
-        list(observed)  # take the counts so far over
+        observed.settle()
         observed.current = processors
         return
-    observed = _observed[provider] = _Processors()
-    observed.current = processors
+    counts = _observed[provider] = _Counts()
+    counts.current = processors
     meter = provider.get_meter(SCOPE, version)
 
     def written(_: CallbackOptions) -> Iterable[Observation]:
-        yield Observation(sum(each.written_records for each in observed))
+        yield Observation(counts.now()[0])
 
     def lost(_: CallbackOptions) -> Iterable[Observation]:
-        yield Observation(sum(each.lost_records for each in observed))
+        yield Observation(counts.now()[1])
 
     def caught(_: CallbackOptions) -> Iterable[Observation]:
         yield Observation(faults.count)

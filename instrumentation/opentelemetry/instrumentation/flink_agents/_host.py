@@ -121,12 +121,18 @@ def action_name_of(context: Any) -> str:
     return str(context.action_name if java is None else java.getActionName())
 
 
+def private_name(cls: str, name: str) -> str:
+    """Return the name that a class body gives to `__name`.
+
+    Interned: each new string would take an entry of Python's method cache.
+    """
+    return sys.intern(f"_{cls}__{name}")
+
+
 def plan_of(context: Any) -> Any:
     """Return the agent plan of a runner context, or None."""
     for cls in type(context).__mro__:
-        # Interned: each new string would take an entry of Python's method cache.
-        name = sys.intern(f"_{cls.__name__}__agent_plan")
-        plan = getattr(context, name, None)
+        plan = getattr(context, private_name(cls.__name__, "agent_plan"), None)
         if plan is not None:
             return plan
     return None
@@ -144,6 +150,29 @@ def listeners(plan: Any, event: Any) -> list[str]:
         return []  # leaves the agent
     found = getattr(plan, "actions_by_event", {}).get(routing_type(event))
     return list(found or ())
+
+
+_EVENTS = "opentelemetry.instrumentation.flink_agents.events"
+
+
+def listens(plan: Any, *event_types: str) -> bool:
+    """Whether an action of `plan` listens to one of these types of ours."""
+    routed = getattr(plan, "actions_by_event", {})
+    if any(event_type in routed for event_type in event_types):
+        return True
+    # 0.2 routes by class: whoever listens has imported ours.
+    events = sys.modules.get(_EVENTS)
+    return events is not None and any(
+        f"{_EVENTS}.{events.EVENT_CLASSES[event_type].__name__}" in routed
+        for event_type in event_types
+    )
+
+
+def typed_event(event_type: str, attributes: Mapping[str, Any]) -> Any:
+    """Return an event of ours as the host's own type of it."""
+    from opentelemetry.instrumentation.flink_agents import events  # noqa: PLC0415
+
+    return events.EVENT_CLASSES[event_type](**attributes)
 
 
 def agent_class_name(plan: Any) -> str:

@@ -15,14 +15,15 @@ from opentelemetry.context import create_key, get_value, set_value
 from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._execution import with_execution
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.instrumentation.flink_agents import _host
+from opentelemetry.instrumentation.flink_agents import _host, _memory_events
 from opentelemetry.instrumentation.flink_agents._core import current_action
 from opentelemetry.instrumentation.flink_agents._occurrences import (
     LocalOccurrences,
     OccurrenceIds,
 )
-from opentelemetry.instrumentation.flink_agents._patching import Patch
+from opentelemetry.instrumentation.flink_agents._patching import Patch, original
 from opentelemetry.instrumentation.flink_agents._runs import OpenRun, new_run
+from opentelemetry.instrumentation.flink_agents._snapshots import SnapshotTurns
 
 if TYPE_CHECKING:
     from flink_agents_eventlog.record import Record
@@ -43,6 +44,7 @@ class _Call:
     def __init__(self) -> None:
         self.ambient = with_execution(None)
         self.state: LocalState | None = None
+        self.context: Any = None
         self._token: Any = None
 
     @guarded
@@ -57,7 +59,7 @@ class _Call:
     @guarded
     def _ended(self, error: BaseException | None) -> None:
         if self.state is not None:
-            self.state.end_run(error)
+            self.state.end_run(self.context, error)
 
 
 class LocalState:
@@ -70,6 +72,7 @@ class LocalState:
         self._runs: list[tuple[OpenRun, Dispatch | None]] = []
         """Innermost last, since an action may run the same key again; each with what
         was being dispatched around it."""
+        self._turns = SnapshotTurns()
         self._leftovers: list[Record] = []
         """Events that failed actions sent; the next run of the key logs them."""
 
@@ -85,22 +88,25 @@ class LocalState:
         )
         opened = OpenRun(session, run, call.ambient)
         self._runs.append((opened, self._occurrences.dispatching))
-        call.state = self
+        call.state, call.context = self, context
         occurrence = self._ids.occurrence(event)
         self._occurrences.sent(event, occurrence)
         record = opened.record(occurrence, event)
         opened.append(replace(record, **opened.span_ids()))
+        _memory_events.prepare(self._core, opened, context)
+        _memory_events.begin(self, context, opened, self._turns, occurrence.sent_ns)
         leftovers, self._leftovers = self._leftovers, []
         for leftover in leftovers:
             opened.append(replace(leftover, input_run_id=run.input_run_id))
 
-    def end_run(self, error: BaseException | None) -> None:
+    def end_run(self, context: Any, error: BaseException | None) -> None:
         """Close the innermost run."""
         run, self._occurrences.dispatching = self._runs.pop()
         if error is not None:
             for opened in run.open_executions:
                 self.ending(opened, error)
             self._leftovers.sort(key=lambda record: record.timestamp)
+        _memory_events.end(context, run)
         run.close(error)
 
     def dispatched(
@@ -131,6 +137,13 @@ class LocalState:
 
     def ended(self, action: OpenExecution) -> None:
         """Do nothing: the run ends with `LocalRunner.run`."""
+
+    def route(
+        self, context: Any, _: OpenRun, event: Any, occurrence: Occurrence
+    ) -> None:
+        """Queue an event of ours."""
+        original(type(context), "send_event")(context, event)
+        self._occurrences.sent(event, occurrence)
 
     def detach(self) -> None:
         """Do nothing: there is nothing of ours in the context."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flink_agents_eventlog.folding import EVENT_TYPE_OF_OPERATION
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,6 +46,13 @@ def _natural(name: str, value: object) -> int:
         number = -1
     if isinstance(value, bool) or number < 0:
         raise _not_allowed(name, value, "a whole number, 0 or more")
+    return number
+
+
+def _positive(name: str, value: object) -> int:
+    number = _natural(name, value)
+    if not number:
+        raise _not_allowed(name, value, "a whole number, 1 or more")
     return number
 
 
@@ -89,9 +98,14 @@ class Option:
 
 
 def _keyed(
-    key: str, default: Any, parse: Callable[[str, Any], Any], doc: str
+    key: str,
+    default: Any,
+    parse: Callable[[str, Any], Any],
+    doc: str,
+    *,
+    variable: str | None = None,
 ) -> Option:
-    return Option(doc, default, parse, _variable(key), key=key)
+    return Option(doc, default, parse, variable or _variable(key), key=key)
 
 
 def _variable(key: str) -> str:
@@ -167,6 +181,57 @@ KEEP_FILES = _keyed(
     parse=_natural,
     doc="How many files set aside are kept; 0 keeps all.",
 )
+GENERATE_EVENT = _keyed(
+    "memory.generate-event",
+    default=None,
+    parse=_boolean,
+    doc="Memory events of every kind on or off; unset leaves each its own default.",
+    variable="MEMORY_GENERATE_EVENT",
+)
+GENERATE_EVENT_OF = {
+    operation: _keyed(
+        f"memory.generate-event.{operation}",
+        default=None,
+        parse=_boolean,
+        doc=f"Whether the operation {operation} becomes a memory event.",
+    )
+    for operation in EVENT_TYPE_OF_OPERATION
+}
+BEGIN_EVENT = _keyed(
+    "agent-run.begin-event",
+    default=None,
+    parse=_boolean,
+    doc=(
+        "Whether a run begins with a snapshot of short-term memory; on unless it would"
+        " keep that memory from expiring."
+    ),
+    variable="BEGIN_EVENT",
+)
+END_EVENT = _keyed(
+    "agent-run.end-event",
+    default=None,
+    parse=_boolean,
+    doc="Whether a run ends with a snapshot of short-term memory; off by default.",
+    variable="END_EVENT",
+)
+SNAPSHOT_INTERVAL = _keyed(
+    "agent-run.snapshot-interval",
+    default=1,
+    parse=_positive,
+    doc="Every how many runs of a key the begin event carries the snapshot.",
+)
+PREVIOUS_VALUE = _keyed(
+    "memory.generate-event.previous-value",
+    default=False,
+    parse=_boolean,
+    doc="Whether write events also say what was there before.",
+)
+MAX_VALUE_BYTES = _keyed(
+    "memory.generate-event.max-value-bytes",
+    default=0,
+    parse=_natural,
+    doc="A larger value of memory is left out and named; 0 is no limit.",
+)
 
 OPTIONS = (
     EVENT_LOG,
@@ -179,6 +244,13 @@ OPTIONS = (
     EXECUTION_CONTENT,
     ROTATE_BYTES,
     KEEP_FILES,
+    GENERATE_EVENT,
+    *GENERATE_EVENT_OF.values(),
+    PREVIOUS_VALUE,
+    MAX_VALUE_BYTES,
+    BEGIN_EVENT,
+    END_EVENT,
+    SNAPSHOT_INTERVAL,
 )
 
 NOT_BUILT = (
@@ -187,13 +259,10 @@ NOT_BUILT = (
     "event-log.standard.",
     "event-log.trace.enabled",
     "prettyPrint",
-    "memory.generate-event",
-    "agent-run.",
 )
 """Keys, or beginnings of keys, whose features are announced but not built yet."""
 _NOT_BUILT_VARIABLES = tuple(
-    PREFIX + variable
-    for variable in (*map(_variable, NOT_BUILT), "BEGIN_EVENT", "END_EVENT")
+    PREFIX + variable for variable in map(_variable, NOT_BUILT)
 )
 
 
@@ -212,7 +281,7 @@ class Settings:
     def __init__(
         self, arguments: Mapping[str, Any], options: Mapping[str, Any] | None = None
     ) -> None:
-        self._warned: set[str] = set()
+        self._said: set[str] = set()
         if not isinstance(options or {}, Mapping):
             raise _not_allowed("options", options, "a mapping of configuration keys")
         _refuse_unknown(options or {})
@@ -237,6 +306,12 @@ class Settings:
             return option.default
         return self._lenient(option, f"agent configuration {key}", configuration[key])
 
+    def say_once(self, level: int, message: str) -> None:
+        """Log something about the configuration of an agent, which every run reads."""
+        if message not in self._said:
+            self._said.add(message)
+            logger.log(level, "%s", message)
+
     def _given(
         self, option: Option, arguments: Mapping[str, Any], options: Mapping[str, Any]
     ) -> Any:
@@ -255,9 +330,7 @@ class Settings:
             return _strict(option, name, value)
         except (ConfigurationError, NotImplementedError) as error:
             message = f"{error}; {option.default!r} is used instead"
-        if message not in self._warned:  # an agent's configuration is read every run
-            self._warned.add(message)
-            logger.warning("%s", message)
+        self.say_once(logging.WARNING, message)
         return option.default
 
 

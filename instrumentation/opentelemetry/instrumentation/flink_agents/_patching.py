@@ -40,6 +40,8 @@ class Patch:
     wrapper: Wrapper
     overrides: bool = False
     """Wrap the overrides of the method in all subclasses too, present and future."""
+    kind: type[PatchedFunction] | None = None
+    """How the wrapped function binds, where not as `PatchedFunction` does."""
 
 
 class PatchedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg,unused-ignore]
@@ -90,9 +92,16 @@ class Patcher:
     def apply(self, patches: Iterable[Patch]) -> None:
         """Apply `patches` now where the module is imported, else once it is."""
         with self._lock:
-            self._patches = tuple(patches)
+            self._patches = ()
             self._enabled = [True]
-            for module in dict.fromkeys(patch.module for patch in self._patches):
+            self.add(patches)
+
+    def add(self, patches: Iterable[Patch]) -> None:
+        """Apply more patches beside those that are applied."""
+        with self._lock:
+            added = tuple(patches)
+            self._patches += added
+            for module in dict.fromkeys(patch.module for patch in added):
                 if module in sys.modules:
                     self._module_imported(sys.modules[module])
                 if module not in self._hooked:
@@ -127,13 +136,19 @@ class Patcher:
             owner: Any = functools.reduce(getattr, path, module)
         except AttributeError:
             return  # another version of the host
-        self._replace(owner, name, patch.wrapper)
+        self._replace(owner, name, patch.wrapper, patch.kind or PatchedFunction)
         if patch.overrides:
             for subclass in _subclasses(owner):
                 self._replace(subclass, name, patch.wrapper)
             self._follow_subclasses(owner, name, patch.wrapper)
 
-    def _replace(self, owner: Any, name: str, wrapper: Wrapper) -> None:
+    def _replace(
+        self,
+        owner: Any,
+        name: str,
+        wrapper: Wrapper,
+        kind: type[PatchedFunction] = PatchedFunction,
+    ) -> None:
         original = vars(owner).get(name)
         ours = _ours(original)
         if ours is not None:
@@ -147,7 +162,7 @@ class Patcher:
             return
         if type(function) is not FunctionType and isinstance(owner, type):
             function = function if static else _bound_when_called(function)
-        patched = PatchedFunction(function, wrapper, self._enabled)
+        patched = kind(function, wrapper, self._enabled)
         patched._self_original = original  # noqa: SLF001
         setattr(owner, name, staticmethod(patched) if static else patched)
         self._replaced.setdefault(owner, set()).add(name)
@@ -185,9 +200,9 @@ def _bound_when_called(method: Any) -> FunctionType:
 
 
 def _ours(found: Any) -> PatchedFunction | None:
-    function = found.__func__ if type(found) is staticmethod else found
+    function: Any = found.__func__ if type(found) is staticmethod else found
     # Not isinstance(): what others put over ours says that it is one.
-    return function if type(function) is PatchedFunction else None
+    return function if issubclass(type(function), PatchedFunction) else None
 
 
 def _restore(owner: Any, name: str) -> None:
@@ -195,6 +210,13 @@ def _restore(owner: Any, name: str) -> None:
     ours = _ours(vars(owner).get(name))
     if ours is not None:
         setattr(owner, name, ours._self_original)  # noqa: SLF001
+
+
+def original(owner: type, name: str) -> Any:
+    """Return the function `name` of a class as it is without us."""
+    function = getattr(owner, name)
+    ours = _ours(function)
+    return function if ours is None else ours.__wrapped__
 
 
 def _subclasses(base: type) -> Iterator[type]:

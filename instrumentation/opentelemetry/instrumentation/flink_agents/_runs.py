@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from opentelemetry.exporter.flink_agents._execution import Execution
     from opentelemetry.exporter.flink_agents._files import Subtask
     from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
+    from opentelemetry.instrumentation.flink_agents._memory_settings import (
+        MemorySettings,
+    )
     from opentelemetry.instrumentation.flink_agents._occurrences import Occurrence
     from opentelemetry.instrumentation.flink_agents._options import Settings
     from opentelemetry.instrumentation.flink_agents._providers import Session
@@ -61,6 +64,8 @@ class OpenRun:
         self.session = session
         self.run = run
         self.incomplete = incomplete
+        self.memory: MemorySettings | None = None
+        """What of memory it observes; None for nothing."""
         self._open: dict[int, OpenExecution] = {}
         self._has_failed = False
         # Until the end only: its traceback leads to all that the host had in hand.

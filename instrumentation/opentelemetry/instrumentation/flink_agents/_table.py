@@ -9,8 +9,10 @@ from opentelemetry.instrumentation.flink_agents import (
     _agents,
     _chat_models,
     _durable,
+    _embeddings,
     _flink_context,
     _local_runner,
+    _long_term_memory,
     _parsers,
     _resources,
     _tools,
@@ -42,4 +44,6 @@ def patches(core: Core) -> list[Patch]:
         *_chat_models.patches(core),
         *_parsers.patches(),
         *_tools.patches(core),
+        *_long_term_memory.patches(),
+        *_embeddings.patches(),
     ]

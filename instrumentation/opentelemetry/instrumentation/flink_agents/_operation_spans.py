@@ -1,0 +1,78 @@
+"""Spans of ours that are no executions: operations on memory, embeddings.
+
+In the log they are part of the story of the action that called them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry.trace import SpanKind, set_span_in_context
+
+from opentelemetry import context as otel_context
+from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.instrumentation.flink_agents._executions import (
+    end_span,
+    identity,
+    mark_failed,
+)
+from opentelemetry.instrumentation.flink_agents._text import deepest_cause
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+
+    from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
+
+
+class OperationSpan:
+    """A client span, current while its body runs.
+
+    Args:
+        around: the execution that makes the call; without one there is no span.
+        name: its name.
+        attributes: what it says beside the identity of the run.
+        context: where it starts.
+    """
+
+    def __init__(
+        self,
+        around: OpenExecution | None,
+        name: str,
+        attributes: dict[str, Any],
+        context: Context,
+    ) -> None:
+        self._session = around.run.session if around is not None else None
+        self._span: Any = None
+        self._context = context
+        self._token: Any = None
+        if around is not None:
+            self._span = around.run.session.start_span(
+                name,
+                context,
+                kind=SpanKind.CLIENT,
+                attributes={**identity(around.run.run), **attributes},
+            )
+        if self._span is not None:
+            self._context = set_span_in_context(self._span, context)
+
+    def __enter__(self) -> None:
+        self._token = otel_context.attach(self._context)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        otel_context.detach(self._token)
+        self._ended(error)
+
+    @guarded
+    def annotate(self, attributes: dict[str, Any]) -> None:
+        """Add attributes."""
+        if self._span is not None:
+            self._span.set_attributes(attributes)
+
+    @guarded
+    def _ended(self, error: BaseException | None) -> None:
+        if self._span is None or self._session is None:
+            return
+        if error is not None:
+            mark_failed(self._session, self._span, deepest_cause(error))
+        end_span(self._span, time.time_ns())
