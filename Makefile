@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test lint types test-wheel test-oldest test-host test-flink bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -24,6 +24,9 @@ demo: setup  ## Run a real agent and show its trace and its log.
 	@$(BIN)/python examples/demo.py
 
 test: setup  ## Run the tests.
+	$(BIN)/python -m pytest
+
+coverage: setup  ## Run the tests and show which lines they reach.
 	$(BIN)/python -m coverage run -m pytest
 	$(BIN)/python -m coverage report
 
