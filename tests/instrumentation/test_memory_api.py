@@ -23,6 +23,7 @@ from opentelemetry.instrumentation.flink_agents.events import (
     ShortTermWriteEvent,
     is_memory_type,
 )
+from processes import printed_by
 
 pytestmark = pytest.mark.memory
 
@@ -198,3 +199,27 @@ def test_search_results_keep_their_order():
     hits = [{"id": "b", "value": "x", "score": 0.9}, {"id": "a", "value": "y"}]
 
     assert LongTermSearchEvent(key="k", value={"query": hits}).value == {"query": hits}
+
+
+def test_on_a_host_that_has_these_types_ours_are_theirs():
+    # No such host can be installed: its two modules, as their names are published.
+    code = """
+import sys, types
+for name, cls in (
+    ("memory_event", "ShortTermWriteEvent"), ("run_event", "AgentRunBeginEvent")
+):
+    module = types.ModuleType(f"flink_agents.api.events.{name}")
+    found = type(cls, (), {"EVENT_TYPE": f"of the host: {cls}"})
+    setattr(module, cls, found)
+    sys.modules[module.__name__] = module
+from opentelemetry.instrumentation.flink_agents import events
+print(events.ShortTermWriteEvent.EVENT_TYPE)
+print(events.AgentRunBeginEvent.EVENT_TYPE)
+print(events.SensoryWriteEvent.EVENT_TYPE)
+"""
+
+    assert printed_by(code) == [
+        "of the host: ShortTermWriteEvent",
+        "of the host: AgentRunBeginEvent",
+        "_sensory_write_event",
+    ]

@@ -167,7 +167,7 @@ def test_the_options_of_the_typed_surface_have_the_names_of_the_switches():
     }
 
     assert options == {
-        "GENERATE_EVENT": (MASTER, bool, None),
+        "MEMORY_GENERATE_EVENT": (MASTER, bool, None),
         **{
             name.upper().replace("-", "_"): (f"{MASTER}.{name}", bool, None)
             for name in ALL

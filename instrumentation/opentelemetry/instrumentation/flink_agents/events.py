@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import importlib
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -235,7 +236,7 @@ def _switch(name: str) -> ConfigOption:
 class MemoryEventOptions:
     """The host's options for memory events, by the names it gives them from 0.4."""
 
-    GENERATE_EVENT = _switch("memory.generate-event")
+    MEMORY_GENERATE_EVENT = _switch("memory.generate-event")
     SHORT_TERM_WRITE = _switch("memory.generate-event.short-term-write")
     SHORT_TERM_READ = _switch("memory.generate-event.short-term-read")
     SENSORY_WRITE = _switch("memory.generate-event.sensory-write")
@@ -244,6 +245,22 @@ class MemoryEventOptions:
     LONG_TERM_GET = _switch("memory.generate-event.long-term-get")
     LONG_TERM_SEARCH = _switch("memory.generate-event.long-term-search")
 
+
+def _prefer_those_of_the_host() -> None:
+    """Where the host has types of these names (from 0.4), ours are theirs."""
+    events = "flink_agents.api.events"
+    for module in (f"{events}.memory_event", f"{events}.run_event", _OPTIONS):
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            return  # before 0.4; importing its options may start a gateway there
+        globals().update(
+            {name: getattr(found, name) for name in __all__ if hasattr(found, name)}
+        )
+
+
+_OPTIONS = "flink_agents.api.core_options"
+_prefer_those_of_the_host()
 
 EVENT_CLASSES = {
     cls.EVENT_TYPE: cls
