@@ -331,3 +331,19 @@ def test_objects_held_since_before_behave_as_before_afterwards(instrument):
     set_("path", 2)
     assert held[0].get("path") == 2
     assert not hasattr(held[0].set.__func__, "__wrapped__")
+
+
+@pytest.mark.parametrize("name", ["get", "set", "new_object", "get_fields"])
+def test_a_call_without_an_object_fails_as_without_us(instrument, name):
+    from flink_agents.runtime.local_memory_object import LocalMemoryObject
+
+    def message():
+        with pytest.raises(TypeError) as raised:
+            getattr(LocalMemoryObject, name)()
+        return str(raised.value)
+
+    without_us = message()
+    instrument(options={"memory.generate-event": True})
+    perform(local_runner(Stage()), lambda *_: None)
+
+    assert message() == without_us

@@ -76,20 +76,20 @@ def write_patches(core: Core) -> list[Patch]:
     def set_(
         wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        action = _before(core, args[0], _argument(args, kwargs, 1, "path"))
+        action = _before(core, _instance(args), _argument(args, kwargs, 1, "path"))
         reference = wrapped(*args, **kwargs)
         if action is not None:
             value = _argument(args, kwargs, 2, "value")
-            _wrote(core, action, args[0], reference, value)
+            _wrote(core, action, _instance(args), reference, value)
         return reference
 
     def new_object(
         wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         path = _argument(args, kwargs, 1, "path")
-        action = _before(core, args[0], path)
+        action = _before(core, _instance(args), path)
         nested = wrapped(*args, **kwargs)
-        _made(core, action, args[0], path, nested)
+        _made(core, action, _instance(args), path, nested)
         return nested
 
     patches = [
@@ -107,7 +107,7 @@ def read_patches(core: Core) -> list[Patch]:
         wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         fields = wrapped(*args, **kwargs)
-        _listed(core, args[0], fields)
+        _listed(core, _instance(args), fields)
         return fields
 
     return [
@@ -121,7 +121,7 @@ def read_patches(core: Core) -> list[Patch]:
 def _get_patch(core: Core, owner: tuple[str, str]) -> Patch:
     def get(wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = wrapped(*args, **kwargs)
-        _found(core, args[0], _argument(args, kwargs, 1, "path_or_ref"), value)
+        _found(core, _instance(args), _argument(args, kwargs, 1, "path_or_ref"), value)
         return value
 
     module, cls = owner
@@ -192,6 +192,11 @@ def _listed(core: Core, memory: Any, fields: Any) -> None:
 def _says_nested(value: Any) -> bool:
     # Values of the user's may compare in ways of their own.
     return isinstance(value, str) and value == _NESTED
+
+
+def _instance(args: tuple[Any, ...]) -> Any:
+    """Whose method is called; of a call without one the host itself complains."""
+    return args[0] if args else None
 
 
 @guarded
