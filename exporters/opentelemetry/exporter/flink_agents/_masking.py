@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Mask = Callable[[str, Any], Any]
 
 HIDDEN = "***"
-"""Stands for a value whose mask failed: hidden rather than leaked."""
+"""Stands for a value that is masked, or whose mask failed: hidden, never leaked."""
 
 
 def masked(mask: Mask, path: str, value: Any) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.exporter.flink_agents._masking import HIDDEN
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-HIDDEN = "***"
 
 
 class Masking:
