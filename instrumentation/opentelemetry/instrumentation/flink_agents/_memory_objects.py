@@ -194,6 +194,7 @@ def _says_nested(value: Any) -> bool:
     return isinstance(value, str) and value == _NESTED
 
 
+@guarded
 def _instance(args: tuple[Any, ...]) -> Any:
     """Whose method is called; of a call without one the host itself complains."""
     return args[0] if args else None
