@@ -17,7 +17,7 @@ from opentelemetry.trace import SpanKind
 
 from flink_agents_eventlog.record import Record, encode, timestamp_text
 from opentelemetry import context as otel_context
-from opentelemetry.exporter.flink_agents._execution import Execution
+from opentelemetry.exporter.flink_agents._execution import Execution, Run, new_id
 from opentelemetry.instrumentation.flink_agents._executions import identity
 from opentelemetry.instrumentation.flink_agents._options import Settings
 from opentelemetry.instrumentation.flink_agents._providers import Providers
@@ -58,8 +58,9 @@ def _execution(folder: str, sampler: Sampler) -> Iterator[Callable[[], object]]:
     providers = Providers("0")
     settings = Settings({"event_log_dir": folder})
     providers.configure(settings, provider, None)
-    identity_of_run = new_run(settings, key="key", agent_name="Agent", configuration={})
-    run = OpenRun(providers.session(), identity_of_run, otel_context.get_current())
+    session = providers.session()
+    identity_of_run = new_run(session, key="key", agent_name="Agent", configuration={})
+    run = OpenRun(session, identity_of_run, otel_context.get_current())
 
     def once() -> None:
         execution = Execution(run.run, "tool", "search", trigger_event_id="trigger")
@@ -73,8 +74,7 @@ def _execution(folder: str, sampler: Sampler) -> Iterator[Callable[[], object]]:
 def _bare(folder: str) -> Iterator[Callable[[], object]]:
     provider = TracerProvider(sampler=ALWAYS_ON, shutdown_on_exit=False)
     tracer = provider.get_tracer("bare")
-    settings = Settings({"event_log_dir": folder})
-    run = new_run(settings, key="key", agent_name="Agent", configuration={})
+    run = Run(new_id(), "key", "Agent")
     descriptor = os.open(
         Path(folder, "bare.jsonl"), os.O_WRONLY | os.O_APPEND | os.O_CREAT
     )

@@ -163,9 +163,14 @@ def test_identity_is_never_masked(instrument, tmp_path):
     assert story(lambda *_: "hidden") == story(None)
 
 
-def test_masking_of_the_key_is_refused_until_it_is_built():
-    with pytest.raises(NotImplementedError, match="business_key"):
-        Masking(keys=["Business_Key"])
+def test_patterns_hide_in_the_names_of_fields_too_and_lose_none(instrument, tmp_path):
+    instrument(mask=Masking(patterns=[r"sk-\w+"]))
+
+    play(lambda *_: None, value={"sk-one": 1, "sk-two": 2, "id": {"of sk-three": 3}})
+
+    assert attributes_of(tmp_path / "log")[0] == {
+        "input": {"***": 1, "****": 2, "id": {"of ***": 3}}
+    }
 
 
 def test_a_mask_that_fails_hides_the_value_and_is_said_once(

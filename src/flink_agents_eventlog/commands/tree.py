@@ -15,6 +15,7 @@ from flink_agents_eventlog.commands.output import (
 )
 from flink_agents_eventlog.drawing import draw_run
 from flink_agents_eventlog.execution import ExecutionForest
+from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.reader import read_located
 
@@ -61,8 +62,9 @@ def _chosen(args: argparse.Namespace) -> tuple[list[Run], list[Finding]]:
         if args.run is None or (record.input_run_id or "").startswith(args.run):
             forest.add(record, path)
     runs = []
+    keys = None if args.key is None else names_of_key(args.key)
     for run, missing in forest.runs():
-        if args.key is None or run.business_key == args.key:
+        if keys is None or run.business_key in keys:
             runs.append(run)
             findings += missing
     if args.run is not None and not runs:

@@ -24,7 +24,7 @@ from opentelemetry.exporter.flink_agents._execution import (
 )
 from opentelemetry.exporter.flink_agents._files import LogFile, Subtask
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.exporter.flink_agents._masking import masked
+from opentelemetry.exporter.flink_agents._masking import masked, masked_key
 from opentelemetry.exporter.flink_agents._records import (
     started_record,
     terminal_record,
@@ -186,6 +186,10 @@ class EventLogSpanProcessor(SpanProcessor):
     def masked_text(self, path: str, text: str) -> str:
         """Return `text` as it may leave the process, in the log or in a span."""
         return text if self.mask is None else str(masked(self.mask, path, text))
+
+    def masked_key(self, key: str) -> str:
+        """Return the business key as it may leave the process."""
+        return key if self.mask is None else masked_key(self.mask, key)
 
     def release(self, run: Run) -> None:
         """Close the file of `run`, whose subtask ends."""

@@ -28,6 +28,7 @@ from opentelemetry.instrumentation.flink_agents import _health, _host, _table
 from opentelemetry.instrumentation.flink_agents._core import Core
 from opentelemetry.instrumentation.flink_agents._masking import Masking
 from opentelemetry.instrumentation.flink_agents._options import (
+    MASK_SECRETS,
     ConfigurationError,
     Settings,
 )
@@ -113,9 +114,11 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
                     f"instrument() got an unexpected keyword argument {name!r}"
                 )
         given = {**self._given, **kwargs}
-        core.providers.configure(
-            _settings(**given), given.get("tracer_provider"), given.get("mask")
-        )
+        settings = _settings(**given)
+        mask = given.get("mask")
+        if mask is None and settings[MASK_SECRETS]:
+            mask = Masking.secrets()
+        core.providers.configure(settings, given.get("tracer_provider"), mask)
         self._given = given
         meter_provider = given.get("meter_provider")
         if core.meter_provider is None or meter_provider is not core.meter_provider[0]:

@@ -160,15 +160,20 @@ class FlinkState:
         if self._subtask is None:
             self._subtask = _flink_identity.subtask(context)
         text = _flink_identity.key_text(context)
+        text = text if text is not None else f"hash:{key}"
         identity = new_run(
-            session.settings,
-            key=text if text is not None else f"hash:{key}",
+            session,
+            key=text,
             agent_name=self._core.agent_name(plan),
             configuration=_host.configuration_of(context),
             subtask=self._subtask,
         )
         run = FlinkRun(
-            session, identity, otel_context.get_current(), incomplete=not complete
+            session,
+            identity,
+            otel_context.get_current(),
+            host_key=text,
+            incomplete=not complete,
         )
         run.key = key
         run.input_id = str(event.id) if complete else None

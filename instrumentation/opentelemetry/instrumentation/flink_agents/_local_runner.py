@@ -80,13 +80,14 @@ class LocalState:
         """Open the run that `event` begins and write its first records."""
         session = self._core.providers.session()
         plan = _host.plan_of(context)
+        key = _key_text(context.key)
         run = new_run(
-            session.settings,
-            key=_key_text(context.key),
+            session,
+            key=key,
             agent_name=self._core.agent_name(plan),
             configuration=_host.configuration_of(context),
         )
-        opened = OpenRun(session, run, call.ambient)
+        opened = OpenRun(session, run, call.ambient, host_key=key)
         self._runs.append((opened, self._occurrences.dispatching))
         call.state, call.context = self, context
         occurrence = self._ids.occurrence(event)

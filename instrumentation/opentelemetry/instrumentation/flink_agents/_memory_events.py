@@ -70,7 +70,7 @@ def begin(
     """Write and route the begin event of `run`, if it is on."""
     if run.memory is None or not run.memory.begin:
         return
-    full = turns.is_due(run.run.business_key, run.memory.interval)
+    full = turns.is_due(run.host_key, run.memory.interval)
     event_type = lifecycle.AGENT_RUN_BEGIN_EVENT
     record, attributes = _run_record(run, event_type, context, full=full, ns=ns)
     _route(state, context, run, record, attributes)
@@ -145,7 +145,9 @@ def _route(  # noqa: PLR0917  # what an occurrence is made of
     plan = _host.plan_of(context)
     if not _host.listens(plan, record.event_type):
         return
-    event = _host.typed_event(record.event_type, decode_plain(encode_plain(attributes)))
+    # The agent gets what is its own, masked only in what leaves it.
+    received = {**attributes, "key": run.host_key}
+    event = _host.typed_event(record.event_type, decode_plain(encode_plain(received)))
     record.source_event_id = str(event.id)
     occurrence = Occurrence(
         record.event_id, record.event_type, record.source_event_id, emitter

@@ -163,6 +163,12 @@ OTLP_ERROR_MESSAGES = Option(
     parse=_boolean,
     variable="OTLP_ERROR_MESSAGES",
 )
+MASK_SECRETS = Option(
+    "Mask common secrets, as `Masking.secrets()` does; a `mask` that is given wins.",
+    default=False,
+    parse=_boolean,
+    variable="MASK_SECRETS",
+)
 EXECUTION_CONTENT = _keyed(
     "event-log.execution-content",
     default=True,
@@ -241,6 +247,7 @@ OPTIONS = (
     EVENT_LOG_OTLP,
     LLM_ATTEMPTS,
     OTLP_ERROR_MESSAGES,
+    MASK_SECRETS,
     EXECUTION_CONTENT,
     ROTATE_BYTES,
     KEEP_FILES,

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
         MemorySettings,
     )
     from opentelemetry.instrumentation.flink_agents._occurrences import Occurrence
-    from opentelemetry.instrumentation.flink_agents._options import Settings
     from opentelemetry.instrumentation.flink_agents._providers import Session
 
 
@@ -55,14 +54,23 @@ class OpenRun:
         session: what it uses to its end.
         run: its identity.
         ambient: the context around it; its span is the parent of the run's span.
+        host_key: the business key as the agent knows it; `run` has it as it may be
+            written.
         incomplete: its InputEvent was not seen.
     """
 
     def __init__(
-        self, session: Session, run: Run, ambient: Context, *, incomplete: bool = False
+        self,
+        session: Session,
+        run: Run,
+        ambient: Context,
+        *,
+        host_key: str | None = None,
+        incomplete: bool = False,
     ) -> None:
         self.session = session
         self.run = run
+        self.host_key = host_key
         self.incomplete = incomplete
         self.memory: MemorySettings | None = None
         """What of memory it observes; None for nothing."""
@@ -201,14 +209,15 @@ class OpenRun:
 
 
 def new_run(
-    settings: Settings,
+    session: Session,
     *,
     key: str | None,
     agent_name: str | None,
     configuration: Mapping[str, Any],
     subtask: Subtask | None = None,
 ) -> Run:
-    """Return the identity of a run that begins now."""
+    """Return the identity of a run that begins now, its `key` as it may be written."""
+    settings = session.settings
     log = None
     if settings[EVENT_LOG]:
         log = LogSettings(
@@ -219,7 +228,7 @@ def new_run(
         )
     return Run(
         input_run_id=new_id(),
-        business_key=key,
+        business_key=None if key is None else session.processor.masked_key(key),
         agent_name=agent_name,
         subtask=subtask,
         log=log,
