@@ -121,6 +121,8 @@ class QuietExporter(SpanExporter):
             if self._give_up_at is not None:
                 left = self._give_up_at - time.monotonic()
                 self._changed.wait_for(lambda: batch.result, max(0, left))
+            if batch.result is None:
+                batch.spans = ()  # given up: they are not to wait here for ever
             result = batch.result or SpanExportResult.FAILURE
         self._say(failed=result is not SpanExportResult.SUCCESS)
         return result
@@ -140,7 +142,9 @@ class QuietExporter(SpanExporter):
         changed, batches = self._changed, self._batches
         with suppress_instrumentation():
             while (batch := batches.get()) is not None:
-                result = self._export(batch.spans)
+                spans = batch.spans
+                result = self._export(spans) if spans else SpanExportResult.FAILURE
+                del spans
                 with changed:
                     batch.result = result
                     changed.notify_all()
