@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink test-beside bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -51,6 +51,10 @@ test-host: setup  ## Run the host's own tests with and without us; outcomes must
 test-flink:  ## Run a real job on Flink's mini cluster.
 	scripts/environment .cache/flink requirements/flink.txt "$(PYTHON)" editable
 	.cache/flink/bin/python -m pytest tests/flink
+
+test-beside:  ## Run the tests with other instrumentations installed beside ours.
+	scripts/environment .cache/beside requirements/beside.txt "$(PYTHON)" editable beside
+	.cache/beside/bin/python -m pytest tests/beside
 
 bench: setup  ## Measure what the instrumentation costs, as ratios.
 	$(BIN)/python -m benchmarks

@@ -24,6 +24,9 @@ from opentelemetry.instrumentation.flink_agents._core import current
 from opentelemetry.instrumentation.flink_agents._coroutines import driven
 from opentelemetry.instrumentation.flink_agents._options import LLM_ATTEMPTS
 from opentelemetry.instrumentation.flink_agents._patching import Patch
+from opentelemetry.instrumentation.flink_agents._shared_inference import (
+    shared_inference,
+)
 from opentelemetry.instrumentation.flink_agents._text import (
     deepest_cause,
     error_message,
@@ -76,6 +79,7 @@ class _Call:
         self._opened = opened
         self._loop = loop
         self._token: Any = None
+        self._shared = shared_inference() if opened.has_span else None
         attempts = opened.execution.attempts
         attempt = Attempt(time.time_ns())
         if attempts and attempts[-1].ended_ns is not None:
@@ -85,7 +89,10 @@ class _Call:
 
     @guarded
     def __enter__(self) -> None:
-        self._token = otel_context.attach(self._opened.context)
+        context = self._opened.context
+        if self._shared is not None:
+            context = self._shared.within(context)
+        self._token = otel_context.attach(context)
 
     @guarded
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
@@ -97,14 +104,13 @@ class _Call:
         """Keep the answer and what it says of its cost."""
         execution = self._opened.execution
         execution.output = self._opened.run.content("output", response)
-        if not _host.is_chat_message(response):
-            return
-        usage = response.extra_args
-        attributes: dict[str, Any] = {}
+        attributes = self._shared.attributes() if self._shared is not None else {}
+        usage = response.extra_args if _host.is_chat_message(response) else {}
         for name, metadata, attribute in _USAGE:
             if isinstance(usage.get(name), int):
-                execution.metadata[metadata] = usage[name]
                 attributes[attribute] = usage[name]
+            if attribute in attributes:
+                execution.metadata[metadata] = attributes[attribute]
         if isinstance(usage.get("model_name"), str):
             attributes[semconv.GEN_AI_RESPONSE_MODEL] = safe(usage["model_name"])
         self._opened.annotate(attributes)

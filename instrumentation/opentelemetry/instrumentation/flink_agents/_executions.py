@@ -96,6 +96,11 @@ class OpenExecution:
         otel_context.detach(self._token)
         self.ended_by(error)
 
+    @property
+    def has_span(self) -> bool:
+        """Whether there is a span of it."""
+        return self._span is not None
+
     def ended_by(self, error: BaseException | None) -> None:
         """End as `error` says: finished, abandoned by `GeneratorExit`, or failed."""
         if error is None:

@@ -8,6 +8,8 @@ from typing import Final
 
 # OpenTelemetry semantic conventions 1.41.
 ERROR_TYPE: Final = "error.type"
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
 
 # GenAI semantic conventions 1.41, gen_ai.* spans.
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
@@ -17,6 +19,8 @@ GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
 GEN_AI_OUTPUT_TYPE: Final = "gen_ai.output.type"
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
 GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_RESPONSE_FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
+GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
 GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
 GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
