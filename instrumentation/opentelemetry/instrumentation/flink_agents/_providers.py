@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry import trace
 from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from opentelemetry.exporter.flink_agents._execution import SCOPE
-from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.exporter.flink_agents._guard import faults, guarded
 from opentelemetry.instrumentation.flink_agents import _otlp
 from opentelemetry.instrumentation.flink_agents._options import (
     EVENT_LOG,
@@ -204,7 +204,7 @@ class Providers:
             self._adopt(processor)
         if self._settings[OTLP]:
             self._forward(provider)
-        tracer = provider.get_tracer(SCOPE, self._version)
+        tracer = _tracer_of(provider, self._version)
         self._record_dropped(tracer)
         return Session(tracer, processor, self._settings, self.flush)
 
@@ -218,7 +218,13 @@ class Providers:
             self._masked.append(processor)
 
     def _forward(self, provider: trace.TracerProvider) -> None:
-        if provider in self._forwarding or not isinstance(provider, TracerProvider):
+        if not isinstance(provider, TracerProvider):  # perhaps not even hashable
+            self._settings.say_once(
+                logging.INFO,
+                "otlp=True is ignored: the tracer provider is not the SDK's",
+            )
+            return
+        if provider in self._forwarding:
             return
         self._forwarding.add(provider)
         if _otlp.has_exporter(provider):
@@ -246,6 +252,15 @@ class Providers:
         if isinstance(sampler, Sampler) and not isinstance(sampler, RecordDropped):
             tracer.sampler = RecordDropped(sampler)
             self._sampled.append(tracer)
+
+
+def _tracer_of(provider: trace.TracerProvider, version: str) -> Tracer:
+    """Our tracer; one that does nothing if `provider`, anybody's code, has none."""
+    try:
+        return provider.get_tracer(SCOPE, version)
+    except Exception as error:  # noqa: BLE001  # the log is written without spans
+        faults.caught("get_tracer", error, own=False)
+        return trace.NoOpTracer()
 
 
 def _event_log_of(provider: object) -> EventLogSpanProcessor | None:
