@@ -118,3 +118,25 @@ def test_a_meter_provider_of_the_past_is_let_go(instrument):
     gc.collect()
 
     assert alive() is None
+
+
+class Unhashable(MeterProvider):
+    """As Logfire's, which are compared by value."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return isinstance(other, Unhashable)
+
+
+def test_a_provider_that_cannot_be_hashed_reports_its_own_counts(instrument):
+    readers = [InMemoryMetricReader(), InMemoryMetricReader()]
+    providers = [Unhashable([reader], shutdown_on_exit=False) for reader in readers]
+    for provider in providers:
+        instrument(meter_provider=provider)
+        play(say_hello)
+        uninstrument()
+
+    assert [read(reader)[WRITTEN] for reader in readers] == [[4], [4]]
+    for provider in providers:
+        provider.shutdown()

@@ -10,6 +10,7 @@ from opentelemetry.metrics import MeterProvider, Observation, get_meter_provider
 
 from opentelemetry.exporter.flink_agents._execution import SCOPE
 from opentelemetry.exporter.flink_agents._guard import faults, guarded
+from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions
 
     from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
-
-
-_observed: weakref.WeakKeyDictionary[Any, _Counts] = weakref.WeakKeyDictionary()
 
 
 class _Counts:
@@ -58,13 +56,17 @@ class _Counts:
         return written, lost
 
 
+# By identity: a provider of others, such as Logfire's, need not be hashable.
+_observed: IdentityMap[_Counts] = IdentityMap()
+
+
 def _counts_of(processor: EventLogSpanProcessor) -> tuple[int, int]:
     return processor.written_records, processor.lost_records
 
 
 def settle() -> None:
     """Keep the counts of the processors that are about to be let go."""
-    for counts in list(_observed.values()):
+    for counts in _observed.values():
         counts.settle()
 
 
@@ -91,8 +93,9 @@ def observe(
         observed.settle()
         observed.current = processors
         return
-    counts = _observed[provider] = _Counts()
+    counts = _Counts()
     counts.current = processors
+    _observed.set(provider, counts)
     meter = provider.get_meter(SCOPE, version)
 
     def written(_: CallbackOptions) -> Iterable[Observation]:
