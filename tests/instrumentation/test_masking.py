@@ -24,6 +24,15 @@ def text_of(folder):
     return "".join(path.read_text() for path in folder.iterdir())
 
 
+def words_of(value):
+    """Every string in plain data."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value
+    inner = inner if isinstance(value, dict | list) else []
+    return [word for each in inner for word in words_of(each)]
+
+
 def fail(message):
     raise ValueError(message)
 
@@ -115,6 +124,37 @@ def test_error_messages_are_masked_in_the_log_and_on_spans(instrument, tmp_path)
         "no such key: ***"
     ] * 3
     assert SECRET not in "".join(span.to_json() for span in provider.spans)
+
+
+@pytest.mark.memory
+def test_a_mask_is_applied_once_wherever_the_value_goes(instrument, tmp_path):
+    provider = MemoryProvider()
+    instrument(
+        tracer_provider=provider,
+        mask=lambda _, value: f"{value}!" if isinstance(value, str) else value,
+    )
+    runner = local_runner(Stage())
+
+    def work(_, ctx):
+        ctx.short_term_memory.set("path", "value")
+        tool(lambda word: word).call(word="argument")
+
+    def fail_after_sending(_, ctx):
+        ctx.send_event(output("left"))
+        fail("boom")
+
+    perform(runner, work, value="input")
+    with pytest.raises(ValueError, match="boom"):
+        perform(runner, fail_after_sending, value="input")
+    perform(runner, lambda *_: None, value="input")
+
+    told = words_of(attributes_of(tmp_path / "log"))
+    assert {word.rstrip("!") for word in told} == {
+        *("input", "k", "value", "argument", "left", "boom", "ValueError")
+    }
+    assert {word[len(word.rstrip("!")) :] for word in told} == {"!"}
+    said = {span.status.description for span in provider.spans}
+    assert said == {None, "boom!"}
 
 
 def test_error_messages_can_be_kept_from_spans_altogether(instrument, monkeypatch):
