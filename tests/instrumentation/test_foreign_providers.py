@@ -79,12 +79,18 @@ class WrappingProvider(trace.TracerProvider):
         return WrappingTracer(self.wrapped.get_tracer(*args, **kwargs))
 
 
+class TakingProvider(WrappingProvider):
+    def add_span_processor(self, processor):
+        self.wrapped.add_span_processor(processor)
+
+
+@pytest.mark.parametrize("kind", [WrappingProvider, TakingProvider])
 @pytest.mark.parametrize("otlp", [False, True])
 def test_a_provider_around_the_sdks_gets_the_spans_and_the_log_is_complete(
-    instrument, tmp_path, caplog, otlp
+    instrument, tmp_path, caplog, otlp, kind
 ):
     caplog.set_level(logging.INFO, "opentelemetry")
-    provider = WrappingProvider()
+    provider = kind()
     instrument(tracer_provider=provider, otlp=otlp)
 
     play(work)
@@ -102,6 +108,37 @@ def test_a_provider_around_the_sdks_gets_the_spans_and_the_log_is_complete(
         ids(tool_span),
         ids(action),
     ]
+
+
+def test_what_takes_our_processor_has_it_once_and_shows_it_the_spans_of_others(
+    instrument, tmp_path
+):
+    provider = TakingProvider()
+
+    def ask(*_):
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "gpt-x",
+        }
+        provider.wrapped.get_tracer("theirs").start_span(
+            "x", attributes=attributes
+        ).end()
+
+    for event_log in (True, True, False, True):
+        instrument(tracer_provider=provider, event_log=event_log)
+        play(ask)
+
+    assert (
+        brief(log_lines(tmp_path / "log"))
+        == [
+            "_input_event",
+            "action act started",
+            "llm gpt-x started",
+            "llm gpt-x finished",
+            "action act finished",
+        ]
+        * 3
+    )
 
 
 class Unwilling(trace.TracerProvider):

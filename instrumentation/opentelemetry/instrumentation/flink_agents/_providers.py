@@ -17,6 +17,7 @@ from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from opentelemetry.exporter.flink_agents._execution import SCOPE
 from opentelemetry.exporter.flink_agents._guard import faults, guarded
 from opentelemetry.instrumentation.flink_agents import _otlp
+from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 from opentelemetry.instrumentation.flink_agents._options import (
     EVENT_LOG,
     OTLP,
@@ -118,6 +119,7 @@ class Providers:
         self._private: TracerProvider | None = None
         self._forwarders: list[_otlp.ScopedBatchSpanProcessor] = []
         self._forwarding: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._added: IdentityMap[EventLogSpanProcessor] = IdentityMap()
         self._lock = threading.RLock()
         self._sampled: list[Any] = []
         self._current: tuple[trace.TracerProvider, Session] | None = None
@@ -196,10 +198,8 @@ class Providers:
         processor = _event_log_of(provider)
         if processor is None:
             processor = self._own_processor
-            # A provider that is not the SDK's takes no processor: the patches
-            # hand executions to ours directly then.
-            if self._settings[EVENT_LOG] and isinstance(provider, TracerProvider):
-                provider.add_span_processor(processor)
+            if self._settings[EVENT_LOG]:
+                self._add_to(provider)
         elif processor is not self._own_processor:
             self._adopt(processor)
         if self._settings[OTLP]:
@@ -207,6 +207,20 @@ class Providers:
         tracer = _tracer_of(provider, self._version)
         self._record_dropped(tracer)
         return Session(tracer, processor, self._settings, self.flush)
+
+    @guarded
+    def _add_to(self, provider: Any) -> None:
+        """Add our processor, if `provider`, perhaps not the SDK's, takes any.
+
+        Otherwise the patches hand executions to it directly.
+        """
+        add = getattr(provider, "add_span_processor", None)
+        if isinstance(provider, TracerProvider):
+            provider.add_span_processor(self._own_processor)
+        elif callable(add) and self._added.get(provider) is None:
+            # Whether it has ours already cannot be seen from outside.
+            self._added.set(provider, self._own_processor)
+            add(self._own_processor)
 
     def _adopt(self, processor: EventLogSpanProcessor) -> None:
         if processor not in self._adopted:
