@@ -46,6 +46,20 @@ def doubled(files: Iterable[Path]) -> dict[Path, Path]:
     return {file: ours[_writer(file)] for file in hosts if _writer(file) in ours}
 
 
+def history_of(path: str) -> str:
+    """Name what a file is a piece of: all that one writer wrote, rotated or not.
+
+    >>> history_of("logs/events-a.1.jsonl"), history_of("logs/events-a.jsonl.gz")
+    ('logs/events-a.jsonl', 'logs/events-a.jsonl')
+    """
+    folder, slash, name = path.rpartition("/")
+    match = _FILE_NAME.fullmatch(name)
+    if match is None:
+        return path
+    ending = "jsonl" if match["snake"] else "log"
+    return f"{folder}{slash}events-{match['writer']}{match['native'] or ''}.{ending}"
+
+
 def _writer(file: Path) -> str:
     match = _FILE_NAME.fullmatch(file.name)
     return match["writer"] if match else file.name

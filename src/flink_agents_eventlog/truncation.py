@@ -47,6 +47,24 @@ def is_truncated(value: Any) -> bool:
     return False
 
 
+def holds_truncated(value: Any) -> bool:
+    """Whether a value was cut, or any value inside it, however deep.
+
+    >>> holds_truncated({"list": [{"truncatedString": "ab...", "omittedChars": 3}]})
+    True
+    """
+    todo = [value]
+    while todo:
+        inner = todo.pop()
+        if is_truncated(inner):
+            return True
+        if type(inner) is dict:
+            todo += inner.values()
+        elif type(inner) is list:
+            todo += inner
+    return False
+
+
 class _Cutting:
     """One walk through one value, with a stack of its own: data may be deep."""
 
