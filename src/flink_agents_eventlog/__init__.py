@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.levels import Levels
     from flink_agents_eventlog.lineage import trace_forest
+    from flink_agents_eventlog.moment import MemoryAt, memory_at
     from flink_agents_eventlog.payload import (
         decode_plain,
         encode_plain,
@@ -46,6 +47,7 @@ __all__ = [
     "Finding",
     "Levels",
     "Limits",
+    "MemoryAt",
     "Record",
     "Run",
     "TraceEvent",
@@ -58,6 +60,7 @@ __all__ = [
     "event_sequence",
     "execution_forest",
     "is_truncated",
+    "memory_at",
     "read_records",
     "snapshot",
     "timestamp_ns",
@@ -76,6 +79,7 @@ _HOME: Final = {
     "Finding": "finding",
     "Levels": "levels",
     "Limits": "truncation",
+    "MemoryAt": "moment",
     "Record": "record",
     "Run": "run",
     "TraceEvent": "trace",
@@ -88,6 +92,7 @@ _HOME: Final = {
     "event_sequence": "trace",
     "execution_forest": "execution",
     "is_truncated": "truncation",
+    "memory_at": "moment",
     "read_records": "reader",
     "snapshot": "payload",
     "timestamp_ns": "record",

@@ -112,10 +112,24 @@ class KeyMemory:
         if record.event_type in MEMORY_EVENT_TYPES:
             self._memory_events.add(record.event_id)
 
-    def doubts(self) -> Iterator[Finding]:
+    @property
+    def is_open(self) -> bool:
+        """Whether an action has begun and not yet ended."""
+        return bool(self._open)
+
+    def copied(self) -> KeyMemory:
+        """Return another one that goes on by itself."""
+        other = KeyMemory()
+        for name, value in vars(self).items():
+            is_container = isinstance(value, (dict, list, set))
+            setattr(other, name, value.copy() if is_container else value)
+        return other
+
+    def doubts(self, *, with_sensory: bool = True) -> Iterator[Finding]:
         """Tell what in this answer is not known, or may not be so."""
-        yield from {id(found): found for found in self._unknown.values()}.values()
-        yield from self._unknown_sensory.values()
+        yield from self._unknown.values()
+        if with_sensory:
+            yield from self._unknown_sensory.values()
         if self.unrecorded is not None:
             yield _found(
                 "UNRECORDED_WRITES",

@@ -1,0 +1,67 @@
+"""What one path of a key's memory held, one change after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flink_agents_eventlog.folder import history_of
+from flink_agents_eventlog.key_memory import (
+    KeyMemory,
+    is_short_term_write,
+    is_snapshot,
+    key_of,
+)
+from flink_agents_eventlog.masking import names_of_key
+from flink_agents_eventlog.reader import read_located
+from flink_agents_eventlog.verification import same_json
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator
+
+    from flink_agents_eventlog.finding import OnFinding
+    from flink_agents_eventlog.log_file import Located
+
+
+class Change(NamedTuple):
+    """A record after which short-term memory was no longer the same at a path."""
+
+    located: Located
+    values: dict[str, Any]
+    """What is at the path since then, above it and below it; empty for nothing."""
+
+
+def memory_history(
+    paths: Iterable[str | os.PathLike[str]], key: str, path: str, on_finding: OnFinding
+) -> Iterator[Change]:
+    """Follow one path of short-term memory through the records, in their order."""
+    names = names_of_key(key)
+    memories: dict[str, KeyMemory] = {}
+    seen: set[tuple[str, str | None, str]] = set()
+    for located in read_located(paths, on_finding):
+        record = located.record
+        is_memory = is_snapshot(record) or is_short_term_write(record)
+        if not is_memory or key_of(record) not in names:
+            continue
+        history = history_of(located.path)
+        name = (history, record.input_run_id, record.event_id)
+        if name in seen:
+            continue
+        seen.add(name)
+        memory = memories.setdefault(history, KeyMemory())
+        before = _around(memory.short_term, path)
+        memory.take(located)
+        after = _around(memory.short_term, path)
+        if not same_json(before, after):
+            yield Change(located, after)
+        for doubt in memory.doubts():
+            if doubt.event_id == record.event_id and memory.unknown(path):
+                on_finding(doubt)
+
+
+def _around(memory: dict[str, Any], path: str) -> dict[str, Any]:
+    return {
+        place: value
+        for place, value in memory.items()
+        if f"{place}.".startswith(f"{path}.") or path.startswith(f"{place}.")
+    }
