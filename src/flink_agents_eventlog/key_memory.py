@@ -133,7 +133,7 @@ class KeyMemory:
         if self.unrecorded is not None:
             yield _found(
                 "UNRECORDED_WRITES",
-                "what this action wrote is in memory but in no event",
+                "what this action may have written is in no event",
                 self.unrecorded,
             )
 

@@ -2,13 +2,20 @@
 
 import tempfile
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flink_agents_eventlog import encode_plain, memory_at, read_records
+from flink_agents_eventlog import (
+    Conversion,
+    encode,
+    encode_plain,
+    memory_at,
+    read_records,
+)
 from flink_agents_eventlog.log_file import Located
 from flink_agents_eventlog.reader import read_located
 from flink_agents_eventlog.verification import MemoryVerification
@@ -167,3 +174,22 @@ def _begun(folder) -> list[Located]:
         for located in read_located([folder], print)
         if located.record.event_type == "_agent_run_begin_event"
     ]
+
+
+@random_agents
+@given(runs=RUNS, how=HOW, is_native=st.lists(st.booleans(), min_size=1))
+def test_native_and_mixed_logs_tell_the_same(instrument, runs, how, is_native):
+    instrument(event_log_dir=None)
+    with tempfile.TemporaryDirectory() as folder:
+        boundaries = played(runs, folder, how)
+        conversion = Conversion("native")
+        mixed = Path(folder, "mixed")
+        records = [
+            conversion.convert(record)[0] if native else record
+            for record, native in zip(
+                read_records(folder), cycle(is_native), strict=False
+            )
+        ]
+        mixed.write_bytes(b"".join(encode(each) + b"\n" for each in records))
+
+        assert differences(mixed, boundaries) == []
