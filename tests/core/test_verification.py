@@ -1,33 +1,37 @@
 """Whether snapshots follow from the writes before them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from core.samples import record
+from core.samples import at, objects, plain, record, write
+from flink_agents_eventlog import Record, decode_plain, memory_at
+from flink_agents_eventlog.commands import main
 from flink_agents_eventlog.log_file import Located
 from flink_agents_eventlog.verification import MemoryVerification
 
 BEGIN, WRITE = "_agent_run_begin_event", "_short_term_write_event"
 
 
-def snapshot(at, value, run="run-1", **fields):
+def snapshot(time, value, run="run-1", **fields):
     attributes = {"key": "order-1", "value": value}
-    name = f"s{at}"
+    name = f"s{time}"
     return record(
-        at, name, BEGIN, event_attributes=attributes, input_run_id=run, **fields
+        time, name, BEGIN, event_attributes=attributes, input_run_id=run, **fields
     )
 
 
-def wrote(at, value, run="run-1", **fields):
+def wrote(time, value, run="run-1", **fields):
     attributes = {"key": "order-1", "value": value}
-    name = f"w{at}"
+    name = f"w{time}"
     return record(
-        at, name, WRITE, event_attributes=attributes, input_run_id=run, **fields
+        time, name, WRITE, event_attributes=attributes, input_run_id=run, **fields
     )
 
 
-def action(at, status, run="run-1", trigger="input", execution="a"):
+def action(time, status, run="run-1", trigger="input", execution="a"):
     return record(
-        at,
+        time,
         f"{execution}-{status}",
         f"_execution_{status}_event",
         status=status,
@@ -130,8 +134,8 @@ def test_repeated_records_count_once():
         snapshot(3, {"a": 2}, "run-2"),
     ]
 
-    for at, repeated in enumerate(log):
-        for place in range(at + 1, len(log) + 1):
+    for line, repeated in enumerate(log):
+        for place in range(line + 1, len(log) + 1):
             assert verified(*log[:place], repeated, *log[place:]) == []
     assert verified(*log, *log) == []
 
@@ -168,3 +172,48 @@ def test_rotated_files_are_one_history_and_other_files_are_others():
     ]
 
     assert [*found, *verification.end()] == []
+
+
+strange_memory = st.builds(
+    Record,
+    timestamp=st.sampled_from(["", "noon", "2026-01-01T00:00:00Z", at(1), at(2)]),
+    business_key=st.sampled_from([None, "order-1", "k"]),
+    input_run_id=st.sampled_from([None, "run-1", "run-2"]),
+    event_id=st.sampled_from("abcdef"),
+    event_type=st.sampled_from(
+        [BEGIN, "_agent_run_end_event", WRITE, "_sensory_write_event", "x"]
+    ),
+    entity_type=st.sampled_from([None, "action"]),
+    status=st.sampled_from([None, "started", "failed", "?"]),
+    entity_metadata=st.fixed_dictionaries(
+        {}, optional={"oversized_paths": plain, "unrepresentable_paths": plain}
+    ),
+    event_attributes=st.fixed_dictionaries(
+        {}, optional={"key": plain, "value": plain | objects}
+    ),
+)
+
+
+@given(log=st.lists(strange_memory, max_size=8))
+def test_records_of_any_content_are_taken(tmp_path_factory, log):
+    path = write(tmp_path_factory.mktemp("strange") / "log", log)
+
+    verified(*log)
+    for moment in ({}, {"at": at(1)}, {"at": "1970-01-01T00:00:00Z"}):
+        memory_at(path, key="order-1", **moment)
+    for each in log:
+        memory_at(path, key="order-1", event=each.event_id)
+
+
+def test_deep_and_strange_values_are_told(tmp_path, capsys):
+    deep = decode_plain(b'{"a":' * 400 + b"1" + b"}" * 400)
+    log = [snapshot(0, {"a": deep, "\ud800\x1b": 1}), snapshot(1, {"a": 10**5000})]
+
+    [(code, _, message)] = verified(*log)
+    assert code == "STATE_MISMATCH"
+    assert len(message) < 1_000
+    for moment in ("--at", at(0)), ("--diff", at(0), "end"), ("--history", "a"):
+        for form in ((), ("--json",)):
+            path = write(tmp_path / "log", log)
+            assert main(["state", path, "--key", "order-1", *moment, *form]) == 0
+    assert "\x1b" not in capsys.readouterr().out
