@@ -9,11 +9,18 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
 HERE = Path(__file__).parent
 JOBS = HERE / "jobs"
+PROJECT = HERE.parent.parent
+SHARED = [str(PROJECT / "tests"), str(PROJECT / "examples")]
+"""Where agents that other tests run too, and the scripted model, are."""
 
 collect_ignore = ["jobs"]
 
@@ -41,7 +48,7 @@ def job_environment(folder: Path) -> dict[str, str]:
         **os.environ,
         "JAVA_HOME": os.environ.get("JAVA_HOME", str(home)),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join([site_packages, str(JOBS), *roots()]),
+        "PYTHONPATH": os.pathsep.join([site_packages, str(JOBS), *SHARED, *roots()]),
         "FLINK_LOG_DIR": str(folder / "flink-log"),
         "OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_DIR": str(folder / "log"),
     }
@@ -49,17 +56,26 @@ def job_environment(folder: Path) -> dict[str, str]:
 
 def roots() -> list[str]:
     """The roots of an editable install: Pemja does not read `.pth` files."""
-    project = HERE.parent.parent
-    return [str(project / root) for root in ("src", "instrumentation", "exporters")]
+    return [str(PROJECT / root) for root in ("src", "instrumentation", "exporters")]
 
 
-def run_job(name: str, folder: Path) -> Job:
-    """Run the job of that file to its end."""
+def run(name: str, folder: Path, command: Sequence[str] = (), **variables: str) -> Job:
+    """Run the job of that file to its end.
+
+    Args:
+        name: the file.
+        folder: where its output, its log and Flink's own logs go.
+        command: what runs Python, by names in the folder of Python.
+        variables: environment variables for the job.
+    """
     output = folder / "output.txt"
     (folder / "flink-log").mkdir()
     finished = subprocess.run(
-        [sys.executable, str(JOBS / name), str(output)],
-        env=job_environment(folder),
+        [
+            *(str(Path(sys.executable).parent / part) for part in command),
+            *(sys.executable, str(JOBS / name), str(output)),
+        ],
+        env={**job_environment(folder), **variables},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -71,5 +87,10 @@ def run_job(name: str, folder: Path) -> Job:
 
 
 @pytest.fixture(scope="session")
+def run_job() -> Callable[..., Job]:
+    return run
+
+
+@pytest.fixture(scope="session")
 def parcel_job(tmp_path_factory) -> Job:
-    return run_job("parcel_job.py", tmp_path_factory.mktemp("parcels"))
+    return run("parcel_job.py", tmp_path_factory.mktemp("parcels"))
