@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from flink_agents_eventlog.checking import Checked, check_log
     from flink_agents_eventlog.conversion import Conversion, convert
     from flink_agents_eventlog.execution import ExecutionForest, execution_forest
     from flink_agents_eventlog.finding import Finding
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from flink_agents_eventlog.truncation import Limits, is_truncated, truncate
 
 __all__ = [
+    "Checked",
     "Conversion",
     "Event",
     "Execution",
@@ -52,6 +54,7 @@ __all__ = [
     "Run",
     "TraceEvent",
     "TraceForest",
+    "check_log",
     "convert",
     "decode",
     "decode_plain",
@@ -72,6 +75,7 @@ __all__ = [
 
 # Loaded at first use: ``--help`` needs none of it.
 _HOME: Final = {
+    "Checked": "checking",
     "Conversion": "conversion",
     "Event": "run",
     "Execution": "run",
@@ -84,6 +88,7 @@ _HOME: Final = {
     "Run": "run",
     "TraceEvent": "trace",
     "TraceForest": "trace",
+    "check_log": "checking",
     "convert": "conversion",
     "decode": "record",
     "decode_plain": "payload",

@@ -48,12 +48,12 @@ class ExecutionForest:
     def __init__(self) -> None:
         self._runs: dict[str | None, _RunDraft] = {}
 
-    def add(self, record: Record, path: str = "") -> None:
-        """Take in a record; findings about it will point to `path`."""
+    def add(self, record: Record, path: str = "", line: int | None = None) -> None:
+        """Take in a record; findings about it will point to `path` and `line`."""
         draft = self._runs.get(record.input_run_id)
         if draft is None:
             draft = self._runs[record.input_run_id] = _RunDraft(record.input_run_id)
-        draft.add(record, path)
+        draft.add(record, path, line)
 
     def runs(self) -> Iterator[tuple[Run, list[Finding]]]:
         """Build the runs, oldest first, each with what is wrong in it."""
@@ -76,7 +76,7 @@ class _RunDraft:
         self._executions: dict[str, _ExecutionDraft] = {}
         self._findings: list[Finding] = []
 
-    def add(self, record: Record, path: str) -> None:
+    def add(self, record: Record, path: str, line: int | None) -> None:
         run = self._run
         run.business_key = run.business_key or record.business_key
         run.agent_name = run.agent_name or record.agent_name
@@ -89,11 +89,14 @@ class _RunDraft:
             self._add_event(record)
         elif record.execution_id is None:
             message = f"{record.event_type} without an execution_id"
+            event_id = record.event_id
             self._findings.append(
-                finding("RESERVED_EVENT_TYPE", message, path, event_id=record.event_id)
+                finding(
+                    "RESERVED_EVENT_TYPE", message, path, line=line, event_id=event_id
+                )
             )
         else:
-            self._draft(record.execution_id, path).add(record, status)
+            self._draft(record.execution_id, path, line).add(record, status)
 
     def _add_event(self, record: Record) -> None:
         event = Event(
@@ -105,10 +108,11 @@ class _RunDraft:
         )
         self._events.setdefault(event.event_id, event)
 
-    def _draft(self, execution_id: str, path: str) -> _ExecutionDraft:
+    def _draft(self, execution_id: str, path: str, line: int | None) -> _ExecutionDraft:
         draft = self._executions.get(execution_id)
         if draft is None:
-            draft = self._executions[execution_id] = _ExecutionDraft(execution_id, path)
+            draft = _ExecutionDraft(execution_id, path, line)
+            self._executions[execution_id] = draft
         return draft
 
     def build(self) -> tuple[Run, list[Finding]]:
@@ -171,9 +175,10 @@ def _cuts(parents: dict[str, str | None]) -> set[str]:
 
 
 class _ExecutionDraft:
-    def __init__(self, execution_id: str, path: str) -> None:
+    def __init__(self, execution_id: str, path: str, line: int | None) -> None:
         self.execution_id = execution_id
         self._path = path
+        self._line = line
         self._started: Record | None = None
         self._terminal: Record | None = None
         self._status = lifecycle.STARTED
@@ -244,7 +249,8 @@ class _ExecutionDraft:
             yield self._finding("MISSING_START", f"{name} has no started record")
 
     def _finding(self, code: str, message: str) -> Finding:
-        return finding(code, message, self._path, event_id=self._either.event_id)
+        event_id = self._either.event_id
+        return finding(code, message, self._path, line=self._line, event_id=event_id)
 
 
 _KEPT: Final = ("error_type", "error_message", "errorType", "errorMessage", "attempts")

@@ -62,6 +62,11 @@ class _Sighting(NamedTuple):
     input_run_id: str | None
 
 
+class _Place(NamedTuple):
+    path: str
+    line: int | None
+
+
 class Lineage:
     """Collects records one by one; `forest` builds what is known so far."""
 
@@ -69,30 +74,31 @@ class Lineage:
         self._sightings: dict[str, Counter[tuple[_Content, _Sighting]]] = {}
         self._action_of: dict[str, str] = {}
         self._input_of: dict[str, tuple[str, str]] = {}
-        self._path_of: dict[str, str] = {}
-        self._reserved: list[tuple[str, str, str]] = []
+        self._place_of: dict[str, _Place] = {}
+        self._reserved: list[tuple[str, str, _Place]] = []
 
-    def add(self, record: Record, path: str = "") -> None:
-        """Take in a record; findings about it will point to `path`."""
+    def add(self, record: Record, path: str = "", line: int | None = None) -> None:
+        """Take in a record; findings about it will point to `path` and `line`."""
         if record.event_type in lifecycle.STATUS_OF_EVENT_TYPE:
             if _is_execution(record):
                 self._note_execution(record)
                 return
-            self._reserved.append((record.event_id, record.event_type, path))
+            place = _Place(path, line)
+            self._reserved.append((record.event_id, record.event_type, place))
         content = _Content(
             timestamp_order(record.timestamp),
             record.timestamp,
             record.event_type,
-            _fingerprint(record.event_attributes),
+            fingerprint(record.event_attributes),
         )
         sighting = _sighting(record)
         seen = self._sightings.setdefault(record.event_id, Counter())
         seen[content, sighting] += 1
-        self._path_of.setdefault(record.event_id, path)
+        self._place_of.setdefault(record.event_id, _Place(path, line))
         run = record.input_run_id
         if record.event_type == lifecycle.INPUT_EVENT and run is not None:
-            place = (content.order, record.event_id)
-            self._input_of[run] = min(self._input_of.get(run, place), place)
+            earliest = (content.order, record.event_id)
+            self._input_of[run] = min(self._input_of.get(run, earliest), earliest)
 
     def _note_execution(self, record: Record) -> None:
         if record.entity_type == lifecycle.ACTION:
@@ -102,10 +108,10 @@ class Lineage:
 
     def forest(self, on_finding: OnFinding | None = None) -> TraceForest:
         """Build the forest of what was taken in."""
-        found = _Findings(self._path_of, on_finding)
-        for event_id, event_type, path in self._reserved:
+        found = _Findings(self._place_of, on_finding)
+        for event_id, event_type, place in self._reserved:
             message = f"an Event of the type {event_type}, which is for executions"
-            found.report("RESERVED_EVENT_TYPE", event_id, message, path)
+            found.report("RESERVED_EVENT_TYPE", event_id, message, place)
         events = [self._event(event_id, found) for event_id in self._sightings]
         events.sort(key=lambda event: timestamp_order(event.timestamp))
         forest = TraceForest(events={event.event_id: event for event in events})
@@ -147,16 +153,16 @@ class Lineage:
 
 
 class _Findings:
-    def __init__(self, paths: dict[str, str], on_finding: OnFinding | None) -> None:
-        self._paths = paths
+    def __init__(self, places: dict[str, _Place], on_finding: OnFinding | None) -> None:
+        self._places = places
         self._on_finding = on_finding
 
     def report(
-        self, code: str, event_id: str, message: str, path: str | None = None
+        self, code: str, event_id: str, message: str, place: _Place | None = None
     ) -> None:
         if self._on_finding is not None:
-            place = self._paths.get(event_id, "") if path is None else path
-            self._on_finding(finding(code, message, place, event_id=event_id))
+            path, line = place or self._places[event_id]
+            self._on_finding(finding(code, message, path, line=line, event_id=event_id))
 
 
 def _is_execution(record: Record) -> bool:
@@ -177,7 +183,7 @@ def _sighting(record: Record) -> _Sighting:
     return _Sighting(trigger, action, record.execution_id, record.input_run_id)
 
 
-def _fingerprint(attributes: Any) -> bytes:
+def fingerprint(attributes: Any) -> bytes:
     """Digest a JSON value: equal up to the order of keys, with true apart from 1."""
     if isinstance(attributes, msgspec.Raw):
         attributes = decode_plain(bytes(attributes))

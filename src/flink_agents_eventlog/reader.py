@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flink_agents_eventlog.record import Record
 
-__all__ = ["STDIN", "Located", "read_located", "read_records"]
+__all__ = ["STDIN", "Located", "files_of", "read_located", "read_records"]
 
 
 def read_records(
@@ -37,10 +37,17 @@ def read_located(
     paths: Iterable[str | os.PathLike[str]], on_finding: OnFinding
 ) -> Iterator[Located]:
     """Read as `read_records` does, with the place of every record."""
+    for file in files_of(paths, on_finding):
+        yield from read_file(file, on_finding)
+
+
+def files_of(
+    paths: Iterable[str | os.PathLike[str]], on_finding: OnFinding
+) -> Iterator[str]:
+    """Name the files that are read for `paths`, in the order in which they are."""
     named = [Path(path) for path in paths]
     for path in named:
-        for file in _log_files(path, named, on_finding):
-            yield from read_file(str(file), on_finding)
+        yield from map(str, _log_files(path, named, on_finding))
 
 
 def _ignore(_: object) -> None:

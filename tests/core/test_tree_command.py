@@ -86,7 +86,7 @@ def test_findings_go_to_stderr_a_line_each(tmp_path, capsys):
     assert out.splitlines()[0].endswith("incomplete")
     assert err.splitlines() == [
         f"{path}:1: error MALFORMED_RECORD: Expected `str`, got `int` (at $.timestamp)",
-        f"{rest}: warning MISSING_END: action answer has no terminal record",
+        f"{rest}:2: warning MISSING_END: action answer has no terminal record",
     ]
 
 
@@ -144,6 +144,7 @@ def test_findings_stand_in_the_json_form(tmp_path, capsys):
             "severity": "warning",
             "message": "action answer has no terminal record",
             "path": path,
+            "line": 2,
             "event_id": "action-1-started",
         }
     ]

@@ -58,9 +58,9 @@ class Tree:
 def _chosen(args: argparse.Namespace) -> tuple[list[Run], list[Finding]]:
     findings: list[Finding] = []
     forest = ExecutionForest()
-    for record, path, _ in read_located(args.paths, findings.append):
+    for record, path, line in read_located(args.paths, findings.append):
         if args.run is None or (record.input_run_id or "").startswith(args.run):
-            forest.add(record, path)
+            forest.add(record, path, line)
     runs = []
     keys = None if args.key is None else names_of_key(args.key)
     for run, missing in forest.runs():
