@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog.execution import ExecutionForest
 from flink_agents_eventlog.file_order import FileOrder
 from flink_agents_eventlog.finding import Finding, finding
-from flink_agents_eventlog.folder import history_of
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
+from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.key_memory import is_run_event
 from flink_agents_eventlog.lifecycle_check import LifecycleCheck
 from flink_agents_eventlog.lineage import Lineage
@@ -28,9 +25,6 @@ if TYPE_CHECKING:
 
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.run import Run
-
-GROWING_SECONDS: Final = 60
-"""An open execution of a file that grew so lately is still running."""
 
 
 @dataclass
@@ -111,14 +105,14 @@ class Check:
         rest += self._histories.findings()
         rest += map(_cut_short, self._truncated.values())
         reserved = {each.event_id for each in rest if each.code == _RESERVED}
-        growing = _Growing()
+        growing = Growing()
         for run, findings in self._executions.runs():
             told = [
                 each
                 for each in findings
                 if each.code != _RESERVED or each.event_id not in reserved
             ]
-            yield run, list(growing.open_runs(run, told))
+            yield run, list(growing.open_run(run.input_run_id, told))
         yield None, rest
 
     def _note_truncated(self, located: Located) -> None:
@@ -140,40 +134,3 @@ def _cut_short(truncated: tuple[int, Located]) -> Finding:
     return finding(
         "TRUNCATED_VALUE", message, path, line=line, event_id=record.event_id
     )
-
-
-class _Growing:
-    """Tells what still runs from what broke off, by when its files last grew."""
-
-    def __init__(self) -> None:
-        self._is_growing: dict[str, bool] = {}
-
-    def open_runs(self, run: Run, findings: list[Finding]) -> Iterator[Finding]:
-        """Replace missing ends by one word that the run goes on, if it does."""
-        is_told = False
-        for each in findings:
-            if each.code != "MISSING_END" or not self._grows(each.path):
-                yield each
-            elif not is_told:
-                is_told = True
-                message = f"run {run.input_run_id} is still being written"
-                yield finding(
-                    "RUN_OPEN",
-                    message,
-                    each.path,
-                    line=each.line,
-                    event_id=each.event_id,
-                )
-
-    def _grows(self, path: str) -> bool:
-        if path not in self._is_growing:
-            # What began in a rotated file goes on in the newest of its writer.
-            newest = max(_changed_at(path), _changed_at(history_of(path)))
-            self._is_growing[path] = time.time() - newest < GROWING_SECONDS
-        return self._is_growing[path]
-
-
-def _changed_at(path: str) -> float:
-    with suppress(OSError):
-        return Path(path).stat().st_mtime
-    return 0.0

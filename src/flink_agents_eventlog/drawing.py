@@ -21,7 +21,7 @@ from flink_agents_eventlog.run import Event, Execution, Run
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_COLOURS: Final = {
+COLOURS: Final = {
     lifecycle.FINISHED: "32",
     lifecycle.FAILED: "31",
     lifecycle.REUSED: "36",
@@ -96,11 +96,11 @@ def draw_run(run: Run, style: Style) -> Iterator[str]:
 
 def _heading(run: Run, style: Style) -> str:
     state = "complete" if run.complete else "incomplete"
-    parts = [style.paint(_shown(run.agent_name or "unknown agent"), _BOLD)]
+    parts = [style.paint(shown(run.agent_name or "unknown agent"), _BOLD)]
     if run.business_key is not None:
-        parts.append(f"key {_shown(run.business_key)}")
-    parts.append(f"run {_shown(run.input_run_id or '-')[:_SHORT_ID]}")
-    return "  ".join([*parts, style.paint(state, _COLOURS[state])])
+        parts.append(f"key {shown(run.business_key)}")
+    parts.append(f"run {shown(run.input_run_id or '-')[:_SHORT_ID]}")
+    return "  ".join([*parts, style.paint(state, COLOURS[state])])
 
 
 def _lines(run: Run, style: Style) -> Iterator[_Line]:
@@ -163,8 +163,8 @@ def _is_before(event: Event, first: str) -> bool:
 
 def _label(node: Execution | Event) -> str:
     if isinstance(node, Event):
-        return _shown(node.event_type)
-    return f"{_shown(node.entity_type or '?')} {_shown(node.entity_name or '?')}"
+        return shown(node.event_type)
+    return f"{shown(node.entity_type or '?')} {shown(node.entity_name or '?')}"
 
 
 def _indented_width(line: _Line) -> int:
@@ -178,13 +178,13 @@ def _execution_line(
     status = execution.status
     parts = [
         line.strokes + line.label + padding,
-        style.paint(_shown(status).ljust(_STATUS_WIDTH), _COLOURS.get(status)),
-        _duration(execution.duration_ms).rjust(_DURATION_WIDTH),
+        style.paint(shown(status).ljust(_STATUS_WIDTH), COLOURS.get(status)),
+        duration_text(execution.duration_ms).rjust(_DURATION_WIDTH),
         *_details(execution, types),
     ]
     error = _error(execution)
     if error:
-        parts.append(style.paint(error, _COLOURS[lifecycle.FAILED]))
+        parts.append(style.paint(error, COLOURS[lifecycle.FAILED]))
     return "  ".join(parts).rstrip()
 
 
@@ -192,10 +192,10 @@ def _details(execution: Execution, types: dict[str, str]) -> Iterator[str]:
     metadata = execution.entity_metadata
     trigger = types.get(execution.action_trigger_event_id or "")
     if trigger and execution.entity_type == lifecycle.ACTION:
-        yield f"on {_shown(trigger)}"
+        yield f"on {shown(trigger)}"
     model = metadata.get("model")
     if isinstance(model, str) and model != execution.entity_name:
-        yield _shown(model)
+        yield shown(model)
     tokens = [
         f"{metadata[name]} {word}"
         for name, word in (("input_tokens", "in"), ("output_tokens", "out"))
@@ -211,10 +211,11 @@ def _details(execution: Execution, types: dict[str, str]) -> Iterator[str]:
 def _error(execution: Execution) -> str:
     lines = (execution.error_message or "").splitlines()
     parts = [execution.error_type, next(iter(lines), None)]
-    return _shown(": ".join(part for part in parts if part))
+    return shown(": ".join(part for part in parts if part))
 
 
-def _duration(milliseconds: float | None) -> str:
+def duration_text(milliseconds: float | None) -> str:
+    """Write a duration for people; nothing for none."""
     if milliseconds is None:
         return ""
     if abs(milliseconds) < _MILLISECOND_SHOWN_WHOLE:
@@ -226,7 +227,7 @@ def _duration(milliseconds: float | None) -> str:
     return f"{milliseconds / _MINUTE:.1f} min"
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """Keep control characters of a payload away from the terminal."""
     if text.isprintable():
         return text

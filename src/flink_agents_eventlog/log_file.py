@@ -8,7 +8,7 @@ import zlib
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -31,6 +31,13 @@ _UTF_8_MARK: Final = b"\xef\xbb\xbf"
 _UTF_16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
+class Lines(Protocol):
+    """What is read of a file."""
+
+    def readline(self, limit: int, /) -> bytes:
+        """Give the next line, or as much of it as the limit; nothing at the end."""
+
+
 class Located(NamedTuple):
     """A record and the line it was read from, of several the first."""
 
@@ -41,10 +48,11 @@ class Located(NamedTuple):
 
 def read_file(path: str, on_finding: OnFinding) -> Iterator[Located]:
     """Read the records of a file or of ``-``, standard input."""
-    reading = _Reading(path, on_finding)
+    reading = Reading(path, on_finding)
     try:
         with _opened(path) as file:
             yield from reading.records(file)
+        reading.end()
     except (OSError, EOFError, zlib.error, UnicodeError) as error:
         after = f" after line {reading.line}" if reading.line else ""
         on_finding(unreadable(path, f"{reason(error)}{after}"))
@@ -64,21 +72,23 @@ def _opened(path: str) -> Iterator[BinaryIO]:
             yield file
 
 
-class _Reading:
+class Reading:
     """One pass through one file; `_block` is a pretty-printed record half read."""
 
     def __init__(self, path: str, on_finding: OnFinding) -> None:
         self.line = 0
-        self._path = path
+        self.path = path
         self._on_finding = on_finding
         self._block: list[bytes] = []
         self._block_size = 0
         self._first = 0
 
-    def records(self, file: BinaryIO) -> Iterator[Located]:
-        path = self._path
+    def records(self, file: Lines) -> Iterator[Located]:
+        """Read on until the file gives nothing more, which need not be its end."""
+        path = self.path
         take = partial(file.readline, LONGEST_RECORD)
-        for self.line, text in enumerate(iter(take, b""), 1):
+        for text in iter(take, b""):
+            self.line += 1
             if self._block:
                 located = self._go_on(text)
                 if located is not None:
@@ -95,6 +105,9 @@ class _Reading:
                     yield Located(mended, path, self.line)
             else:
                 yield Located(record, path, self.line)
+
+    def end(self) -> None:
+        """Tell if the end of the file came too early."""
         if self._block:
             self._report("TORN_TAIL", "the file ends inside this record", self._first)
 
@@ -124,7 +137,7 @@ class _Reading:
         except msgspec.DecodeError as error:
             return self._look_closer(text, error)
 
-    def _step_over(self, file: BinaryIO) -> None:
+    def _step_over(self, file: Lines) -> None:
         self._report("MALFORMED_RECORD", _TOO_LONG, self.line)
         for rest in iter(partial(file.readline, _STEP), b""):
             if rest.endswith(b"\n"):
@@ -136,7 +149,7 @@ class _Reading:
             message = "broken off, another record begins inside"
             self._end_block(message)
             record = self._again(text)
-            return None if record is None else Located(record, self._path, self.line)
+            return None if record is None else Located(record, self.path, self.line)
         self._block_size += len(text)
         if self._block_size <= LONGEST_RECORD:
             self._block.append(text)
@@ -151,7 +164,7 @@ class _Reading:
             self._report("MALFORMED_RECORD", fault, self._first)
             return None
         try:
-            return Located(decode(text), self._path, self._first)
+            return Located(decode(text), self.path, self._first)
         except msgspec.DecodeError as error:
             self._report_fault(text, error, self._first)
         return None
@@ -181,7 +194,7 @@ class _Reading:
             finding(
                 code,
                 message,
-                self._path,
+                self.path,
                 line=line,
                 json_path=json_path,
                 event_id=event_id,
