@@ -21,7 +21,7 @@ from flink_agents_eventlog.verification import MemoryVerification
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.run import Run
@@ -55,8 +55,14 @@ def check_log(*paths: str | os.PathLike[str]) -> Checked:
     >>> [(each.code, each.line) for each in checked.findings]
     [('MALFORMED_RECORD', 2)]
     """
-    checked = Checked()
-    check = Check()
+    return check_closely(paths)[0]
+
+
+def check_closely(
+    paths: Iterable[str | os.PathLike[str]],
+) -> tuple[Checked, list[Run], Check]:
+    """Check, and give what was built on the way: the runs, and the check itself."""
+    checked, runs, check = Checked(), [], Check()
     order: dict[str, int] = {}
     for file in files_of(paths, checked.findings.append):
         checked.files += 1
@@ -65,10 +71,12 @@ def check_log(*paths: str | os.PathLike[str]) -> Checked:
             checked.records += 1
             checked.findings += check.add(located)
     for run, found in check.end():
-        checked.runs += run is not None and run.input_run_id is not None
         checked.findings += found
+        if run is not None:
+            runs.append(run)
+            checked.runs += run.input_run_id is not None
     checked.findings.sort(key=lambda each: (order.get(each.path, -1), each.line or 0))
-    return checked
+    return checked, runs, check
 
 
 class Check:
@@ -79,7 +87,7 @@ class Check:
         self._lineage = Lineage()
         self._lifecycle = LifecycleCheck()
         self._order = FileOrder()
-        self._memory = MemoryVerification()
+        self.memory = MemoryVerification()
         self._histories = SplitHistories()
         self._truncated: dict[str, tuple[int, Located]] = {}
 
@@ -94,14 +102,14 @@ class Check:
         backwards = self._order.add(located)
         if backwards is not None:
             yield backwards
-        yield from self._memory.add(located)
+        yield from self.memory.add(located)
 
     def end(self) -> Iterator[tuple[Run | None, list[Finding]]]:
         """Give the runs, each with what is wrong in it, and last what is of none."""
         rest: list[Finding] = []
         forest = self._lineage.forest(rest.append)
         rest += self._lifecycle.findings(forest.events.keys())
-        rest += self._memory.end()
+        rest += self.memory.end()
         rest += self._histories.findings()
         rest += map(_cut_short, self._truncated.values())
         reserved = {each.event_id for each in rest if each.code == _RESERVED}

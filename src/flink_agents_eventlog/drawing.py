@@ -71,10 +71,13 @@ _UNICODE: Final = Branches("├─ ", "└─ ", "│  ", "   ", "→ ")
 _ASCII: Final = Branches("|- ", "`- ", "|  ", "   ", "> ")
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """One line of a picture: what it is about and where it stands."""
+
     node: Execution | Event
     strokes: str
     label: str
+    depth: int
 
 
 def draw_run(run: Run, style: Style) -> Iterator[str]:
@@ -83,11 +86,11 @@ def draw_run(run: Run, style: Style) -> Iterator[str]:
     types = {event.event_id: event.event_type for event in run.events}
     widths = [
         _indented_width(line)
-        for line in _lines(run, style)
+        for line in lines(run, style)
         if isinstance(line.node, Execution)
     ]
     width = min(max(widths, default=0), _LABEL_WIDTH)
-    for line in _lines(run, style):
+    for line in lines(run, style):
         if isinstance(line.node, Event):
             yield line.strokes + style.paint(line.label, _DIM)
         else:
@@ -103,7 +106,8 @@ def _heading(run: Run, style: Style) -> str:
     return "  ".join([*parts, style.paint(state, COLOURS[state])])
 
 
-def _lines(run: Run, style: Style) -> Iterator[_Line]:
+def lines(run: Run, style: Style) -> Iterator[Line]:
+    """Walk through a run as it is drawn, from top to bottom."""
     branches = _UNICODE if style.unicode else _ASCII
     sent = _events_by_execution(run)
     todo = _siblings(_top_level(run), "", 0)
@@ -112,7 +116,7 @@ def _lines(run: Run, style: Style) -> Iterator[_Line]:
         stroke = branches.last if is_last else branches.middle
         below = branches.below_last if is_last else branches.below_middle
         arrow = branches.emitted if depth and isinstance(node, Event) else ""
-        yield _Line(node, prefix + stroke, arrow + _label(node))
+        yield Line(node, prefix + stroke, arrow + _label(node), depth)
         if isinstance(node, Execution):
             children = [*node.children, *sent.pop(node.execution_id, ())]
             deeper = prefix + below if depth < _INDENTED_LEVELS else prefix
@@ -167,12 +171,12 @@ def _label(node: Execution | Event) -> str:
     return f"{shown(node.entity_type or '?')} {shown(node.entity_name or '?')}"
 
 
-def _indented_width(line: _Line) -> int:
+def _indented_width(line: Line) -> int:
     return len(line.strokes) + _width(line.label)
 
 
 def _execution_line(
-    line: _Line, execution: Execution, width: int, types: dict[str, str], style: Style
+    line: Line, execution: Execution, width: int, types: dict[str, str], style: Style
 ) -> str:
     padding = " " * (width - _indented_width(line))
     status = execution.status
@@ -180,15 +184,16 @@ def _execution_line(
         line.strokes + line.label + padding,
         style.paint(shown(status).ljust(_STATUS_WIDTH), COLOURS.get(status)),
         duration_text(execution.duration_ms).rjust(_DURATION_WIDTH),
-        *_details(execution, types),
+        *details(execution, types),
     ]
-    error = _error(execution)
+    error = error_text(execution)
     if error:
         parts.append(style.paint(error, COLOURS[lifecycle.FAILED]))
     return "  ".join(parts).rstrip()
 
 
-def _details(execution: Execution, types: dict[str, str]) -> Iterator[str]:
+def details(execution: Execution, types: dict[str, str]) -> Iterator[str]:
+    """Tell what set it off (of `types` by id), the model, tokens and attempts."""
     metadata = execution.entity_metadata
     trigger = types.get(execution.action_trigger_event_id or "")
     if trigger and execution.entity_type == lifecycle.ACTION:
@@ -208,7 +213,8 @@ def _details(execution: Execution, types: dict[str, str]) -> Iterator[str]:
         yield f"{attempts} attempts"
 
 
-def _error(execution: Execution) -> str:
+def error_text(execution: Execution) -> str:
+    """Give the type and the first line of the message of what failed it."""
     lines = (execution.error_message or "").splitlines()
     parts = [execution.error_type, next(iter(lines), None)]
     return shown(": ".join(part for part in parts if part))
@@ -228,7 +234,7 @@ def duration_text(milliseconds: float | None) -> str:
 
 
 def shown(text: str) -> str:
-    """Keep control characters of a payload away from the terminal."""
+    """Keep control characters of a payload away from who looks at it."""
     if text.isprintable():
         return text
     return "".join(

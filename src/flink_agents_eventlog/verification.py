@@ -86,6 +86,20 @@ class MemoryVerification:
                 "MISSING_SNAPSHOT", message, path, line=line, event_id=record.event_id
             )
 
+    def memories(self) -> Iterator[tuple[str, KeyMemory]]:
+        """Give the keys of which memory is known, those that were followed last.
+
+        Of a key that several writers wrote, the one with the latest snapshot counts.
+        """
+        latest: dict[str, KeyMemory] = {}
+        for (_, key), memory in self._keys.items():
+            if memory.snapshot is None and not memory.applied:
+                continue
+            other = latest.setdefault(key, memory)
+            if _snapshot_order(memory) >= _snapshot_order(other):
+                latest[key] = memory
+        yield from latest.items()
+
     def _is_repeated(self, history: str, located: Located) -> bool:
         record = located.record
         name = (history, record.input_run_id, record.event_id)
@@ -104,6 +118,11 @@ class MemoryVerification:
             self._keys.popitem(last=False)
             self._has_let_go = True
         return memory
+
+
+def _snapshot_order(memory: KeyMemory) -> str:
+    snapshot = memory.snapshot
+    return "" if snapshot is None else timestamp_order(snapshot.record.timestamp)
 
 
 def _differences(memory: KeyMemory, key: str, located: Located) -> Iterator[Finding]:

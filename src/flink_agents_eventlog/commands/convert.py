@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
-from flink_agents_eventlog.commands import CommandError
 from flink_agents_eventlog.commands.output import (
     exit_status,
+    output,
     print_findings,
     print_lines,
     printable,
+    refuse_to_read_what_is_written,
 )
 from flink_agents_eventlog.conversion import Conversion
 from flink_agents_eventlog.dialect import NATIVE, SNAKE
 from flink_agents_eventlog.payload import encode_plain
-from flink_agents_eventlog.reader import STDIN, read_records
+from flink_agents_eventlog.reader import read_records
 from flink_agents_eventlog.record import encode
 
 if TYPE_CHECKING:
@@ -60,9 +58,9 @@ class Convert:
 
     def run(self, args: argparse.Namespace) -> int:
         """Read, translate and write, one record at a time."""
-        _refuse_to_read_what_is_written(args)
+        refuse_to_read_what_is_written(args)
         translation = _Translation(args.paths, args.to)
-        with _output(args.output) as file:
+        with output(args.output) as file:
             print_lines(translation.lines(), file)
         if args.json:
             stream = sys.stdout if args.output else sys.stderr
@@ -103,25 +101,3 @@ class _Translation:
         for loss, count in self._losses.items():
             line = f"lost or guessed in {count} of {self._records} records: {loss}"
             print(printable(line, sys.stderr), file=sys.stderr)
-
-
-@contextmanager
-def _output(path: str | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror}") from error
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        yield file
-
-
-def _refuse_to_read_what_is_written(args: argparse.Namespace) -> None:
-    if args.output is None:
-        return
-    output = Path(args.output).resolve()
-    for path in args.paths:
-        if path != STDIN and Path(path).resolve() in (output, output.parent):
-            raise CommandError(f"{args.output} would be read while it is written")

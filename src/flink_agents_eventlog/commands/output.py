@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from flink_agents_eventlog.commands import FOUND_ERRORS, OK
+from flink_agents_eventlog.commands import FOUND_ERRORS, OK, CommandError
 from flink_agents_eventlog.drawing import Style
 from flink_agents_eventlog.finding import ERROR, Finding
+from flink_agents_eventlog.reader import STDIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 def exit_status(findings: Iterable[Finding]) -> int:
@@ -58,3 +62,27 @@ def style_of(stream: TextIO) -> Style:
     else:
         unicode = True
     return Style(unicode, stream.isatty() and not os.environ.get("NO_COLOR"))
+
+
+@contextmanager
+def output(path: str | None) -> Iterator[TextIO]:
+    """Open a file for its owner only, or take standard output for None."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror}") from error
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        yield file
+
+
+def refuse_to_read_what_is_written(args: argparse.Namespace) -> None:
+    """Refuse an output that is one of the inputs, or lies in a folder of them."""
+    if args.output is None:
+        return
+    output = Path(args.output).resolve()
+    for path in args.paths:
+        if path != STDIN and Path(path).resolve() in (output, output.parent):
+            raise CommandError(f"{args.output} would be read while it is written")

@@ -1,0 +1,105 @@
+"""The command ``report``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from flink_agents_eventlog.checking import check_closely
+from flink_agents_eventlog.commands import CommandError
+from flink_agents_eventlog.commands.output import (
+    exit_status,
+    output,
+    print_findings,
+    print_lines,
+    refuse_to_read_what_is_written,
+)
+from flink_agents_eventlog.masking import names_of_key
+from flink_agents_eventlog.page import Report as _Report
+from flink_agents_eventlog.page import page
+from flink_agents_eventlog.payload import encode_plain
+
+if TYPE_CHECKING:
+    import argparse
+
+    from flink_agents_eventlog.run import Run
+
+_FORMAT: Final = 1
+
+
+class Report:
+    """Write a log as one HTML page for a person: runs, failures, memory, findings.
+
+    The page loads nothing and runs nothing, and can be sent as it is. It holds what
+    the log holds: errors and memory, but neither messages nor arguments of tools.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "paths",
+            nargs="+",
+            metavar="PATH",
+            help="log file (.jsonl, .gz), folder of logs, or - for standard input",
+        )
+        parser.add_argument("--run", metavar="ID", help="only runs whose id begins so")
+        parser.add_argument("--key", metavar="K", help="only runs of this business key")
+        parser.add_argument(
+            "-o", "--output", metavar="FILE", help="write there, not to standard output"
+        )
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            help="say findings and counts as JSON, with -o on standard output",
+        )
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Read, build and write."""
+        refuse_to_read_what_is_written(args)
+        report = _report(args)
+        with output(args.output) as file:
+            print_lines((_utf_8(part) for part in page(report)), file)
+        findings = report.checked.findings
+        if args.json:
+            stream = sys.stdout if args.output else sys.stderr
+            print_lines([encode_plain(_json_form(report)) + b"\n"], stream)
+        else:
+            print_findings(findings)
+        return exit_status(findings)
+
+
+def _report(args: argparse.Namespace) -> _Report:
+    checked, runs, check = check_closely(args.paths)
+    memories = dict(check.memory.memories())
+    if args.run is not None:
+        runs = [each for each in runs if (each.input_run_id or "").startswith(args.run)]
+    if args.key is not None:
+        keys = names_of_key(args.key)
+        runs = [each for each in runs if each.business_key in keys]
+    if (args.run, args.key) != (None, None):
+        _refuse_nothing(args, runs)
+        shown = {each.business_key for each in runs}
+        memories = {key: memories[key] for key in memories if key in shown}
+    return _Report(args.paths, checked, runs, memories)
+
+
+def _refuse_nothing(args: argparse.Namespace, runs: list[Run]) -> None:
+    if not runs:
+        wanted = args.run if args.run is not None else f"of key {args.key}"
+        raise CommandError(f"no run {wanted!r} in {', '.join(args.paths)}")
+
+
+def _utf_8(part: str) -> bytes:
+    return part.encode("utf-8", "backslashreplace")
+
+
+def _json_form(report: _Report) -> dict[str, Any]:
+    checked = report.checked
+    return {
+        "format": _FORMAT,
+        "command": "report",
+        "findings": [each.as_json() for each in checked.findings],
+        "records": checked.records,
+        "runs": checked.runs,
+        "files": checked.files,
+    }
