@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink test-beside bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink test-beside slow fuzz bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -55,6 +55,16 @@ test-flink:  ## Run a real job on Flink's mini cluster.
 test-beside:  ## Run the tests with other instrumentations installed beside ours.
 	scripts/environment .cache/beside requirements/beside.txt "$(PYTHON)" editable beside
 	.cache/beside/bin/python -m pytest tests/beside
+
+slow: setup  ## Run the tests that take long: lines of 300 MB.
+	$(BIN)/python -m pytest tests/slow
+
+FUZZ_SECONDS ?= 60
+fuzz:  ## Fuzz every command that reads logs, guided by coverage.
+	scripts/environment .cache/fuzz requirements/newest.txt "$(PYTHON)" editable fuzz
+	@mkdir -p .cache/fuzz-corpus
+	.cache/fuzz/bin/python tests/fuzz/harness.py .cache/fuzz-corpus -max_len=8192 \
+		-timeout=30 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=.cache/fuzz-corpus/
 
 bench: setup  ## Measure what the instrumentation costs, as ratios.
 	$(BIN)/python -m benchmarks

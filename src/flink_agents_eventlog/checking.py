@@ -112,14 +112,10 @@ class Check:
         rest += self.memory.end()
         rest += self._histories.findings()
         rest += map(_cut_short, self._truncated.values())
-        reserved = {each.event_id for each in rest if each.code == _RESERVED}
         growing = Growing()
         for run, findings in self._executions.runs():
-            told = [
-                each
-                for each in findings
-                if each.code != _RESERVED or each.event_id not in reserved
-            ]
+            # The lineage tells of every Event of a reserved type, and why.
+            told = [each for each in findings if each.code != _RESERVED]
             yield run, list(growing.open_run(run.input_run_id, told))
         yield None, rest
 

@@ -98,6 +98,12 @@ def test_a_page_tells_runs_failures_and_memory(tmp_path, capsys):
         assert any(cells[at : at + len(row)] == row for at in range(len(cells))), row
 
 
+def test_keys_without_memory_are_left_out(tmp_path, capsys):
+    _, page, _, _ = report(capsys, write(tmp_path / "log", one_run()))
+
+    assert not [cell for cell in page.cells if cell.startswith("Short-term")]
+
+
 def test_a_page_loads_and_runs_nothing(tmp_path, capsys):
     _, page, html, _ = report(capsys, write(tmp_path / "log", LOG))
 

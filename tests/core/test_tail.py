@@ -149,6 +149,13 @@ def test_a_file_that_comes_later_is_read_and_its_absence_told_once(tmp_path, fol
     ]
 
 
+def test_an_empty_folder_is_told_once(tmp_path, follow):
+    grown = follow()
+
+    assert grown() == grown() == []
+    assert [each.code for each in follow.findings] == ["UNREADABLE_FILE"]
+
+
 def test_a_file_that_goes_with_half_a_line_tells_it(tmp_path, follow):
     path = tmp_path / "events-a.jsonl"
     append(path, LINES[0])
@@ -164,7 +171,7 @@ def test_a_file_that_goes_with_half_a_line_tells_it(tmp_path, follow):
 
 
 def test_broken_lines_are_findings_and_compressed_files_are_left_out(tmp_path, follow):
-    (tmp_path / "events-a.jsonl.gz").write_bytes(gzip.compress(LINES[0]))
+    (tmp_path / "events-a.jsonl.gz").write_bytes(gzip.compress(LINES[0]) + b"\n")
     append(tmp_path / "events-b.jsonl", b"\xff\n[]\n", LINES[0])
 
     assert follow(from_start=True)() == [("input", 3)]
