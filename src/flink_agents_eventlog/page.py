@@ -155,7 +155,7 @@ def _origin(memory: KeyMemory) -> str:
     doubts = {doubt.code for doubt in memory.doubts(with_sensory=False)}
     if memory.snapshot is None:
         doubts.add("MISSING_SNAPSHOT")
-    said = f'<span class="warning">{", ".join(sorted(doubts))}</span>'
+    said = f' <span class="warning">{", ".join(sorted(doubts))}</span>'
     return f"{len(memory.applied)} writes since the snapshot{said if doubts else ''}"
 
 
