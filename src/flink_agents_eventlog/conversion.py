@@ -98,30 +98,44 @@ class Conversion:
         self._input_of[input_run_id] = event_id
 
     def _to_native(self, record: Record) -> Converted:
-        metadata = renamed(record.entity_metadata, NATIVE_METADATA)
-        extra = renamed(record.extra, NATIVE_EXTRA)
-        record = replace(record, entity_metadata=metadata, extra=extra, dialect=NATIVE)
-        if record.event_type in lifecycle.STATUS_OF_EVENT_TYPE:
-            return Converted(_native_execution(record))
         attributes, losses = _translated(record, long_term.NESTING)
-        record.event_attributes = attributes
-        if record.upstream_action_name is None:
-            losses += self._link(record)
-        return Converted(record, losses)
+        record = replace(record, event_attributes=attributes)
+        input_event_id = self._input_of.get(record.input_run_id or "")
+        native, unlinked = in_native_words(record, input_event_id)
+        return Converted(native, losses + unlinked)
 
-    def _link(self, event: Record) -> tuple[str, ...]:
-        """Say through which action the event came about."""
-        of_run = lifecycle.ACTION_OF_RUN_EVENT.get(event.event_type)
-        if event.action_trigger_event_id is not None:
-            event.upstream_action_name = event.entity_name or of_run
-            return () if event.upstream_action_name else (UNKNOWN_ACTION,)
-        if of_run is None:
-            return ()
-        event.action_trigger_event_id = self._input_of.get(event.input_run_id or "")
-        if event.action_trigger_event_id is None:
-            return (UNKNOWN_INPUT,)
-        event.upstream_action_name = of_run
+
+def in_native_words(record: Record, input_event_id: str | None) -> Converted:
+    """Rename what the native dialect calls otherwise; the shape of memory stays.
+
+    Args:
+        record: a record in the words of the default dialect.
+        input_event_id: the input of its run, which a begin or end event follows.
+
+    """
+    metadata = renamed(record.entity_metadata, NATIVE_METADATA)
+    extra = renamed(record.extra, NATIVE_EXTRA)
+    record = replace(record, entity_metadata=metadata, extra=extra, dialect=NATIVE)
+    if record.event_type in lifecycle.STATUS_OF_EVENT_TYPE:
+        return Converted(_native_execution(record))
+    if record.upstream_action_name is not None:
+        return Converted(record)
+    return Converted(record, _link(record, input_event_id))
+
+
+def _link(event: Record, input_event_id: str | None) -> tuple[str, ...]:
+    """Say through which action the event came about."""
+    of_run = lifecycle.ACTION_OF_RUN_EVENT.get(event.event_type)
+    if event.action_trigger_event_id is not None:
+        event.upstream_action_name = event.entity_name or of_run
+        return () if event.upstream_action_name else (UNKNOWN_ACTION,)
+    if of_run is None:
         return ()
+    event.action_trigger_event_id = input_event_id
+    if event.action_trigger_event_id is None:
+        return (UNKNOWN_INPUT,)
+    event.upstream_action_name = of_run
+    return ()
 
 
 def _native_execution(record: Record) -> Record:

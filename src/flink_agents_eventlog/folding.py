@@ -17,7 +17,7 @@ operations into at most one memory event for each scope and kind, the inverse of
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -51,6 +51,10 @@ EVENT_TYPE_OF_OPERATION: Final = {
 MEMORY_EVENT_TYPES: Final = frozenset(EVENT_TYPE_OF_OPERATION.values())
 
 _NULL: Final = msgspec.Raw(b"null")
+
+
+ItemKey: TypeAlias = tuple[str, str | None]
+"""A set of long-term memory and an item of it; None for the set as a whole."""
 
 
 class Captured(NamedTuple):
@@ -93,22 +97,27 @@ class MemoryEvent(NamedTuple):
     value: dict[str, Any]
     previous: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
+    cleared_sets: list[str] | None = None
+    """Of an update of long-term memory in the native dialect: the sets deleted."""
 
     @property
     def is_routed(self) -> bool:
         """Whether it says something to a listener; a reader always learns from it."""
-        return bool(self.value)
+        return bool(self.value or self.cleared_sets)
 
 
 @dataclass
 class _Paths:
-    """Paths with the last value of each, in the order of each path's last operation."""
+    """Paths with the last value of each."""
 
     values: dict[str, Captured] = field(default_factory=dict)
     previous: dict[str, Captured | None] | None = None
+    moves: bool = True
+    """Whether a path that is set again moves to the end."""
 
     def put(self, path: str, value: Captured) -> None:
-        self.values.pop(path, None)
+        if self.moves:
+            self.values.pop(path, None)
         self.values[path] = value
 
     def event(self, event_type: str) -> MemoryEvent:
@@ -175,18 +184,20 @@ class Folding:
 
     """
 
+    moves = True
+    """Whether what is touched again moves to the end."""
+
     def __init__(self, *, with_previous: bool = False) -> None:
         self.with_previous = with_previous
-        self.sensory = ScopeFolding(_Paths(previous={} if with_previous else None))
-        self.short_term = ScopeFolding(_Paths(previous={} if with_previous else None))
-        self._updates: dict[tuple[str, str | None], Captured] = {}
-        self._gets = _Paths()
+        self.sensory = self._scope()
+        self.short_term = self._scope()
+        self._updates: dict[ItemKey, Captured] = {}
+        self._gets: dict[ItemKey, Captured] = {}
         self._searches: dict[str, dict[str, list[Hit]]] = {}
 
     def updated(self, memory_set: str, item_id: str, value: Captured) -> None:
         """Take note that an item of a long-term memory set was added or changed."""
-        self._updates.pop((memory_set, item_id), None)
-        self._updates[memory_set, item_id] = value
+        self._put(self._updates, (memory_set, item_id), value)
 
     def deleted(self, memory_set: str, item_id: str) -> None:
         """Take note that an item of a long-term memory set was deleted."""
@@ -200,7 +211,7 @@ class Folding:
 
     def got(self, memory_set: str, item_id: str, value: Captured) -> None:
         """Take note that an item was read by id or by listing its set."""
-        self._gets.put(f"{memory_set}.{item_id}", value)
+        self._put(self._gets, (memory_set, item_id), value)
 
     def searched(self, memory_set: str, query: str, hits: list[Hit]) -> None:
         """Take note of what a search found, in result order."""
@@ -208,45 +219,83 @@ class Folding:
 
     def events(self) -> Iterator[MemoryEvent]:
         """Yield at most one event for each kind, in the order of the log."""
-        types = EVENT_TYPE_OF_OPERATION
-        updates = _Paths({_flat(key): value for key, value in self._updates.items()})
         for operation, paths in (
             (SENSORY_WRITE, self.sensory.writes),
             (SHORT_TERM_WRITE, self.short_term.writes),
             (SENSORY_READ, self.sensory.reads),
             (SHORT_TERM_READ, self.short_term.reads),
-            (LONG_TERM_UPDATE, updates),
-            (LONG_TERM_GET, self._gets),
         ):
             if paths.values:
-                yield paths.event(types[operation])
+                yield paths.event(EVENT_TYPE_OF_OPERATION[operation])
+        yield from self._long_term_events()
+
+    def _long_term_events(self) -> Iterator[MemoryEvent]:
+        types = EVENT_TYPE_OF_OPERATION
+        for operation, items in (
+            (LONG_TERM_UPDATE, self._updates),
+            (LONG_TERM_GET, self._gets),
+        ):
+            if items:
+                yield self._items_event(types[operation], items)
         if self._searches:
-            found = {query: _hits(sets) for query, sets in self._searches.items()}
-            left_out = _left_out(
-                {
-                    _flat((name, hit.item_id)): hit.value
-                    for sets in self._searches.values()
-                    for name, hits in sets.items()
-                    for hit in hits
-                }
-            )
+            left_out = _left_out(self._found())
+            found = self._searched()
             yield MemoryEvent(types[LONG_TERM_SEARCH], found, metadata=left_out)
 
+    def _items_event(
+        self, event_type: str, items: Mapping[ItemKey, Captured]
+    ) -> MemoryEvent:
+        return _Paths(_flat(items)).event(event_type)
 
-def _flat(key: tuple[str, str | None]) -> str:
-    memory_set, item_id = key
-    return memory_set if item_id is None else f"{memory_set}.{item_id}"
+    def _searched(self) -> dict[str, Any]:
+        return {query: _hits(sets) for query, sets in self._searches.items()}
+
+    def _found(self) -> dict[str, Captured]:
+        """The values of all hits by their flat key."""
+        return _flat(
+            {
+                (name, hit.item_id): hit.value
+                for sets in self._searches.values()
+                for name, hits in sets.items()
+                for hit in hits
+            }
+        )
+
+    def _scope(self) -> ScopeFolding:
+        previous: dict[str, Captured | None] | None = {} if self.with_previous else None
+        return ScopeFolding(
+            _Paths(previous=previous, moves=self.moves), _Paths(moves=self.moves)
+        )
+
+    def _put(
+        self, items: dict[ItemKey, Captured], key: ItemKey, value: Captured
+    ) -> None:
+        if self.moves:
+            items.pop(key, None)
+        items[key] = value
+
+
+def _flat(items: Mapping[ItemKey, Captured]) -> dict[str, Captured]:
+    return {
+        name if item_id is None else f"{name}.{item_id}": value
+        for (name, item_id), value in items.items()
+    }
 
 
 def _hits(sets: Mapping[str, list[Hit]]) -> list[dict[str, Any]]:
     """One list of all hits of a query; with their set where there are several."""
-    found = []
-    for name, hits in sets.items():
-        for hit in hits:
-            told: dict[str, Any] = {"id": hit.item_id}
-            if hit.value.raw is not None:
-                told["value"] = hit.value.raw
-            if hit.score is not None:
-                told["score"] = hit.score
-            found.append(told if len(sets) == 1 else {**told, "set": name})
-    return found
+    return [
+        told_hit(hit) if len(sets) == 1 else {**told_hit(hit), "set": name}
+        for name, hits in sets.items()
+        for hit in hits
+    ]
+
+
+def told_hit(hit: Hit) -> dict[str, Any]:
+    """Return a hit, whose value is `Captured`, as the log has it."""
+    told: dict[str, Any] = {"id": hit.item_id}
+    if hit.value.raw is not None:
+        told["value"] = hit.value.raw
+    if hit.score is not None:
+        told["score"] = hit.score
+    return told

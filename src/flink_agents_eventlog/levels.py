@@ -50,11 +50,15 @@ class Levels:
         """Find the level of an event type."""
         name = event_type or ""
         while name:
-            level = self._by_type.get(name)
+            level = self.own(name)
             if level is not None:
                 return level
             name = name.rpartition(".")[0]
         return self.root
+
+    def own(self, name: str) -> str | None:
+        """Find the level that is set for just this type or namespace, if any."""
+        return self._by_type.get(name)
 
 
 def parse_level(value: Any, key: str = LEVEL_KEY) -> str:

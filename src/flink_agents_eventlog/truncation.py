@@ -22,6 +22,9 @@ class Limits(NamedTuple):
     max_depth: int = 5
 
 
+DEFAULT_LIMITS: Final = Limits()
+
+
 def truncate(plain: Any, limits: Limits) -> tuple[Any, bool]:
     """Cut the attributes of an Event to the limits and tell whether anything was cut.
 
@@ -35,6 +38,17 @@ def truncate(plain: Any, limits: Limits) -> tuple[Any, bool]:
     cutting = _Cutting(limits)
     result = cutting.cut(plain)
     return (result, True) if cutting.truncated else (plain, False)
+
+
+def may_exceed(encoded: bytes, limits: Limits) -> bool:
+    """Whether `truncate` may find something to cut in this JSON, at a glance."""
+    longest, most, deepest = limits
+    return (
+        # A character is at least as long in UTF-8 as it is in UTF-16 units.
+        (0 < longest < len(encoded))
+        or (0 < most <= encoded.count(b","))
+        or (0 < deepest <= encoded.count(b"{") + encoded.count(b"["))
+    )
 
 
 def is_truncated(value: Any) -> bool:

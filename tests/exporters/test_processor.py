@@ -182,7 +182,7 @@ def test_a_fault_of_its_own_reaches_nobody(instrument, tmp_path, monkeypatch, ca
     monkeypatch.setattr(faults, "reraise", False)
     monkeypatch.setattr(faults, "_kinds", set())
     monkeypatch.setattr(
-        "opentelemetry.exporter.flink_agents._processor.encode", lambda _: 1 / 0
+        "opentelemetry.exporter.flink_agents._lines.encode", lambda _: 1 / 0
     )
     before = faults.count
     instrument(tracer_provider=MemoryProvider())
@@ -243,7 +243,7 @@ import threading
 [processor] = FlinkAgentsInstrumentor()._core.providers.processors
 held, done = threading.Event(), threading.Event()
 def hold():
-    with processor._lock:
+    with processor._writers._lock:
         held.set()
         done.wait()
 threading.Thread(target=hold).start()

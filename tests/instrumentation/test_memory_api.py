@@ -223,3 +223,15 @@ print(events.SensoryWriteEvent.EVENT_TYPE)
         "of the host: AgentRunBeginEvent",
         "_sensory_write_event",
     ]
+
+
+@pytest.mark.parametrize("names", ["prefs", ("prefs",), {"prefs"}, {}, 1, ["prefs", 1]])
+def test_cleared_sets_are_a_list_of_names(names):
+    with pytest.raises(TypeError, match="cleared_sets must be a list of names"):
+        events.LongTermUpdateEvent("k", {}, cleared_sets=names)
+
+
+def test_cleared_sets_survive_the_way_through_a_base_event():
+    sent = events.LongTermUpdateEvent("k", {"a": {"i": "x"}}, cleared_sets=["b"])
+
+    assert events.LongTermUpdateEvent.from_event(sent).cleared_sets == ["b"]

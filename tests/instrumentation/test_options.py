@@ -27,7 +27,8 @@ DOCUMENTATION = Path(__file__).parents[2] / "docs" / "configuration.md"
 # One allowed value that is not the default, and another.
 OF_OPTION = {
     options.EVENT_LOG_DIR: ("/one", "/two"),
-    options.DIALECT: ("snake", "snake"),
+    options.DIALECT: ("native", "snake"),
+    options.LEVEL: ("OFF", "STANDARD"),
     options.LLM_ATTEMPTS: ("each", "logical"),
 }
 
@@ -234,6 +235,31 @@ NOT_ALLOWED = [
         "event-log.execution-content=5 is not allowed: use true or false",
     ),
     (
+        {"options": {"event-log.level": "loud"}},
+        "event-log.level='loud' is not allowed: use OFF, STANDARD or VERBOSE",
+    ),
+    (
+        {"options": {"event-log.type.note.level": 7}},
+        "event-log.type.note.level=7 is not allowed: use OFF, STANDARD or VERBOSE",
+    ),
+    (
+        {"dialect": "native", "options": {"agent-run.snapshot-interval": 2}},
+        (
+            "agent-run.snapshot-interval=2 is not allowed: use 1, all that the native"
+            " dialect has a place for"
+        ),
+    ),
+    (
+        {
+            "dialect": "native",
+            "options": {"memory.generate-event.previous-value": True},
+        },
+        (
+            "memory.generate-event.previous-value=True is not allowed: use False, all"
+            " that the native dialect has a place for"
+        ),
+    ),
+    (
         {"options": [1]},
         "options=[1] is not allowed: use a mapping of configuration keys",
     ),
@@ -334,16 +360,9 @@ def test_an_argument_whose_feature_is_not_built_says_so(
         instrument(**arguments)
 
 
-@pytest.mark.parametrize("key", options.NOT_BUILT)
-def test_an_option_whose_feature_is_not_built_says_so(key, instrument, monkeypatch):
-    with pytest.raises(NotImplementedError, match=f"'{key}.*' is not built yet"):
-        instrument(options={f"{key}x": True})
-
-
 @pytest.mark.parametrize(
     "variable",
-    [PREFIX + options._variable(key) for key in options.NOT_BUILT]
-    + [
+    [
         PREFIX + option.variable
         for option in OPTIONS
         if isinstance(option.not_built, (bool, str))
@@ -352,14 +371,14 @@ def test_an_option_whose_feature_is_not_built_says_so(key, instrument, monkeypat
 def test_a_variable_whose_feature_is_not_built_is_one_warning(
     variable, instrument, monkeypatch, caplog
 ):
-    monkeypatch.setenv(variable, "native" if "DIALECT" in variable else "true")
+    monkeypatch.setenv(variable, "true")
 
     instrument()
     play(lambda *_: None)
 
     [said] = warnings_in(caplog)
     assert said.startswith(variable)
-    assert "is not built yet" in said or "is ignored" in said
+    assert "is not built yet" in said
 
 
 REFUSED = [

@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import Context, create_key, get_value, set_value
 
+from flink_agents_eventlog.dialect import SNAKE
+from flink_agents_eventlog.truncation import DEFAULT_LIMITS
+
 if TYPE_CHECKING:
     import msgspec
     from opentelemetry.trace import SpanContext
 
+    from flink_agents_eventlog.dialect import Dialect
+    from flink_agents_eventlog.levels import Levels
     from flink_agents_eventlog.record import Record
+    from flink_agents_eventlog.truncation import Limits
     from opentelemetry.exporter.flink_agents._files import Subtask
 
 SCOPE = "opentelemetry.instrumentation.flink_agents"
@@ -43,12 +49,22 @@ class LogSettings:
             tools are written.
         rotate_bytes: size in bytes at which a file is set aside; 0 never.
         keep_files: how many files set aside are kept; 0 keeps all.
+        dialect: the format of the records, `snake` or `native`.
+        levels: how much of each event is written; None for the dialect's default.
+        limits: what is kept of a payload at level STANDARD.
+        trace: whether the native dialect says what ran, beside what happened.
+        pretty_print: whether the native dialect spreads a record over lines.
     """
 
     directory: str | None = None
     execution_content: bool = True
     rotate_bytes: int = 256 * 2**20
     keep_files: int = 16
+    dialect: Dialect = SNAKE
+    levels: Levels | None = None
+    limits: Limits = DEFAULT_LIMITS
+    trace: bool = True
+    pretty_print: bool = False
 
 
 DEFAULT_LOG_SETTINGS = LogSettings()
@@ -64,6 +80,8 @@ class Run:
     subtask: Subtask | None = None
     log: LogSettings | None = DEFAULT_LOG_SETTINGS
     """None: no log is written of this run."""
+    input_event_id: str | None = None
+    """Of its InputEvent, once that was recorded."""
 
 
 @dataclass(slots=True)

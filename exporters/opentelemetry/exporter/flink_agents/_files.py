@@ -9,12 +9,14 @@ import socket
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from flink_agents_eventlog.dialect import NATIVE, SNAKE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 _NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]')
 
-# File systems allow 255 bytes; the rest is for ".<number>.jsonl" and a child's pid.
+# File systems allow 255 bytes; the rest is for "-otel.<number>.log" and a child's pid.
 _LONGEST_STEM = 220
 
 
@@ -34,11 +36,14 @@ class LogFile:
     directory: Path
     subtask: Subtask | None = None
     child: int | None = None
+    dialect: str = SNAKE
 
     @property
     def path(self) -> Path:
         """The file's path; a local one names the process that asks."""
-        return self.directory / f"{_short(_clean(self._stem()))}.jsonl"
+        # Never the name of the host's own log, which may lie beside it.
+        ending = "-otel.log" if self.dialect == NATIVE else ".jsonl"
+        return self.directory / f"{_short(_clean(self._stem()))}{ending}"
 
     def of_child(self, pid: int) -> LogFile:
         """The file of a forked child: its own, never the parent's."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from opentelemetry.sdk.trace import SpanProcessor
 
 from flink_agents_eventlog import lifecycle
+from flink_agents_eventlog.dialect import NATIVE, SNAKE
 from flink_agents_eventlog.payload import decode_plain, encode_plain, to_plain
-from flink_agents_eventlog.record import Record, encode
 from opentelemetry.exporter.flink_agents import _foreign
-from opentelemetry.exporter.flink_agents._directory import event_log_directory
 from opentelemetry.exporter.flink_agents._execution import (
     SCOPE,
     Execution,
@@ -22,14 +19,14 @@ from opentelemetry.exporter.flink_agents._execution import (
     Run,
     execution_in,
 )
-from opentelemetry.exporter.flink_agents._files import LogFile, Subtask
 from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.exporter.flink_agents._lines import line
 from opentelemetry.exporter.flink_agents._masking import masked, masked_key
 from opentelemetry.exporter.flink_agents._records import (
     started_record,
     terminal_record,
 )
-from opentelemetry.exporter.flink_agents._writer import EventLogWriter
+from opentelemetry.exporter.flink_agents._writers import EventLogWriters, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +34,8 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
-    Place = tuple[str | None, Subtask | None]
-    """Folder and subtask: what decides which file a record goes to."""
+    from flink_agents_eventlog.dialect import Dialect
+    from flink_agents_eventlog.record import Record
 
 
 class EventLogSpanProcessor(SpanProcessor):
@@ -51,60 +48,47 @@ class EventLogSpanProcessor(SpanProcessor):
 
     Args:
         directory: folder of the log; see `event_log_directory` for the default.
-        dialect: the record format; only `"snake"` so far.
+        dialect: the record format, `"snake"` or `"native"`, the format of the host
+            itself from 0.4 on.
         mask: called as `mask(path, scalar)` for every scalar of a record's
             payload before it is encoded; what it returns is written. If it
             fails, the value is hidden.
 
     Raises:
-        ValueError: the dialect is none that exists.
-        NotImplementedError: the dialect is one that is not built yet.
+        ValueError: the dialect is none of the two.
     """
 
     def __init__(
         self,
         directory: str | os.PathLike[str] | None = None,
         *,
-        dialect: str = "snake",
+        dialect: Dialect = SNAKE,
         mask: Callable[[str, Any], Any] | None = None,
     ) -> None:
-        if dialect == "native":
-            raise NotImplementedError("dialect='native' is not built yet")
-        if dialect != "snake":
+        if dialect not in (SNAKE, NATIVE):
             raise ValueError(f"dialect={dialect!r} is none of 'snake', 'native'")
+        self.dialect = dialect
         self.active = True
         """False after `uninstrument()`: a provider cannot let a processor go."""
         self.alone = True
         """Whether spans of other instrumentations outside a run of ours are executions
         too; False once our patches say what a run is."""
         self.mask = mask
-        self._directory = None if directory is None else os.fspath(directory)
-        self._writers: dict[Place, EventLogWriter | None] = {}
-        """None where there is no safe folder."""
-        self._closed_counts = [0, 0]
-        self._unplaced = 0
-        self._lock = threading.Lock()
+        self._writers = EventLogWriters(
+            None if directory is None else os.fspath(directory)
+        )
         self._open: dict[int, Execution] = {}
         """By span id: the execution that the span is, or lies in."""
-        self._child: int | None = None
-        if hasattr(os, "register_at_fork"):
-            # Weakly: a hook cannot be taken back.
-            forked = weakref.WeakMethod(self._after_fork)
-            os.register_at_fork(after_in_child=lambda: _call(forked))
 
     @property
     def lost_records(self) -> int:
         """How many records could not be written."""
-        with self._lock:
-            lost = sum(writer.lost for writer in self._all_writers())
-            return lost + self._closed_counts[1] + self._unplaced
+        return self._writers.lost
 
     @property
     def written_records(self) -> int:
         """How many records the operating system has taken."""
-        with self._lock:
-            written = sum(writer.written for writer in self._all_writers())
-            return written + self._closed_counts[0]
+        return self._writers.written
 
     @guarded
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
@@ -193,21 +177,13 @@ class EventLogSpanProcessor(SpanProcessor):
 
     def release(self, run: Run) -> None:
         """Close the file of `run`, whose subtask ends."""
-        if run.log is None:
-            return
-        with self._lock:
-            writer = self._writers.pop((run.log.directory, run.subtask), None)
-            if writer is not None:
-                writer.close()
-                self._closed_counts[0] += writer.written
-                self._closed_counts[1] += writer.lost
+        if run.log is not None:
+            self._writers.release(self._place(run, run.log))
 
     @guarded
     def shutdown(self) -> None:
         """Close the files. A record that comes later still is written."""
-        with self._lock:
-            for writer in self._all_writers():
-                writer.close()
+        self._writers.close()
 
     def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002
         """True: nothing is buffered."""
@@ -228,8 +204,11 @@ class EventLogSpanProcessor(SpanProcessor):
             self._append(execution.run, emitted)
 
     def _append(self, run: Run, record: Record) -> None:
-        if run.log is None:
+        settings = run.log
+        if settings is None:
             return
+        if record.event_type == lifecycle.INPUT_EVENT and not record.execution_id:
+            run.input_event_id = record.event_id
         if self.mask is not None:
             record.event_attributes = masked(
                 self.mask, "event_attributes", record.event_attributes
@@ -237,42 +216,14 @@ class EventLogSpanProcessor(SpanProcessor):
             record.entity_metadata = masked(
                 self.mask, "entity_metadata", record.entity_metadata
             )
-        place = (run.log.directory, run.subtask)
-        try:
-            writer = self._writers[place]
-        except KeyError:
-            writer = self._new_writer(place, run.log)
-        if writer is None:
-            self._unplaced += 1
-        else:
-            writer.append(encode(record))
+        place = self._place(run, settings)
+        text = line(record, run, settings, place.dialect)
+        if text is not None:
+            self._writers.append(place, text, settings)
 
-    def _new_writer(self, place: Place, settings: LogSettings) -> EventLogWriter | None:
-        directory = event_log_directory(self._directory or settings.directory)
-        writer = None
-        if directory is not None:
-            writer = EventLogWriter(
-                LogFile(directory, place[1], self._child),
-                rotate_bytes=settings.rotate_bytes,
-                keep_files=settings.keep_files,
-            )
-        with self._lock:
-            return self._writers.setdefault(place, writer)
-
-    def _all_writers(self) -> list[EventLogWriter]:
-        return [writer for writer in self._writers.values() if writer is not None]
-
-    def _after_fork(self) -> None:
-        """Begin anew in a forked child: files and counts are the parent's."""
-        # The lock may be held by a thread that does not exist here.
-        inherited = self._all_writers()
-        self._writers = {}
-        self._lock = threading.Lock()
-        self._child = os.getpid()
-        self._closed_counts = [0, 0]
-        self._unplaced = 0
-        for writer in inherited:
-            writer.abandon()
+    def _place(self, run: Run, settings: LogSettings) -> Place:
+        dialect = NATIVE if self.dialect == NATIVE else settings.dialect
+        return Place(settings.directory, run.subtask, dialect)
 
     def _remember(self, span: Span, execution: Execution) -> None:
         self._open[span.get_span_context().span_id] = execution
@@ -291,12 +242,6 @@ class EventLogSpanProcessor(SpanProcessor):
         around = span.parent
         found = self._open.get(around.span_id) if around is not None else None
         return found if found is not None else execution
-
-
-def _call(method: weakref.WeakMethod[Callable[[], None]]) -> None:
-    bound = method()
-    if bound is not None:
-        bound()
 
 
 def _is_ours(span: ReadableSpan) -> bool:

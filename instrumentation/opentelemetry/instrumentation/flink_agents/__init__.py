@@ -181,11 +181,12 @@ def instrument(**kwargs: Any) -> None:
             * `tracer_provider`, `meter_provider`: default the global ones.
             * `event_log` (True): False for spans only.
             * `event_log_dir`: folder of the Event Log.
-            * `dialect` ("snake"): format of the records.
+            * `dialect` ("snake"): format of the records; "native" is that of the host
+              itself from 0.4 on.
             * `otlp` (False): also export our spans over OTLP, by the standard
               `OTEL_EXPORTER_OTLP_*` variables.
             * `llm_attempts` ("logical"): "each" makes every attempt of a retried
-              chat call an execution.
+              chat call an execution, as by default in the native dialect.
             * `mask`: a `Masking`, or a function of a scalar's path and the scalar
               that returns what may be written.
             * `options`: mapping of agent configuration keys.

@@ -16,6 +16,7 @@ from flink_agents_eventlog.folding import (
     MemoryEvent,
     captured,
 )
+from flink_agents_eventlog.native_folding import NativeFolding
 from opentelemetry.instrumentation.flink_agents._core import current_action
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ class ActionMemory:
     def __init__(self, settings: MemorySettings) -> None:
         self.settings = settings
         self.counts: dict[str, int] = {}
-        self._folding = Folding(with_previous=settings.previous)
+        folding = NativeFolding if settings.native else Folding
+        self._folding = folding(with_previous=settings.previous)
         self._lock = threading.Lock()
         self._ended = False
 

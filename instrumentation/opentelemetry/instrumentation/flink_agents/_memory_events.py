@@ -108,6 +108,8 @@ def emit(state: ContextState, context: Any, action: OpenExecution) -> None:
         }
         if event.previous is not None:
             attributes["previous"] = event.previous
+        if event.cleared_sets is not None:
+            attributes["cleared_sets"] = event.cleared_sets
         record = _record(
             action.run, event.event_type, attributes, event.metadata, ended_ns
         )
@@ -125,6 +127,9 @@ def _run_record(
     if full:
         limit = run.memory.max_bytes if run.memory is not None else 0
         attributes["value"], metadata = snapshot(context.short_term_memory, limit)
+        if run.memory is not None and run.memory.native:
+            # There, what JSON cannot hold is just absent.
+            metadata.pop("unrepresentable_paths", None)
     return _record(run, event_type, attributes, metadata, ns), attributes
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import folding
+from flink_agents_eventlog.dialect import NATIVE
 from opentelemetry.instrumentation.flink_agents import _options
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class MemorySettings:
     end: bool = False
     interval: int = 1
     """A full snapshot every so many runs of a key."""
+    native: bool = False
+    """Whether events have the shapes of the native dialect."""
 
 
 def memory_settings(
@@ -65,6 +68,7 @@ def memory_settings(
         begin=_first(begin, not kept_alive),
         end=_first(end),
         interval=settings.for_agent(_options.SNAPSHOT_INTERVAL, configuration),
+        native=settings[_options.DIALECT] == NATIVE,
     )
 
 

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flink_agents_eventlog.dialect import NATIVE, SNAKE
 from flink_agents_eventlog.folding import EVENT_TYPE_OF_OPERATION
+from flink_agents_eventlog.levels import STANDARD, VERBOSE, parse_level
+from flink_agents_eventlog.truncation import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +81,13 @@ def _one_of(*words: str) -> Callable[[str, object], str]:
     return parse
 
 
+def _level(name: str, value: object) -> str:
+    try:
+        return parse_level(getattr(value, "name", value), name)
+    except ValueError:
+        raise _not_allowed(name, value, "OFF, STANDARD or VERBOSE") from None
+
+
 def _not_allowed(name: str, value: object, allowed: str) -> ConfigurationError:
     return ConfigurationError(f"{name}={value!r} is not allowed: use {allowed}")
 
@@ -95,6 +107,10 @@ class Option:
     """Keyword argument of `instrument()`."""
     not_built: Any = _UNSET
     """A value that will be allowed once its feature is built."""
+    native_default: Any = _UNSET
+    """The default in the native dialect, where it is another."""
+    not_native: bool = False
+    """The native dialect has no place for another value than the default."""
 
 
 def _keyed(
@@ -104,8 +120,18 @@ def _keyed(
     doc: str,
     *,
     variable: str | None = None,
+    native_default: Any = _UNSET,
+    not_native: bool = False,
 ) -> Option:
-    return Option(doc, default, parse, variable or _variable(key), key=key)
+    return Option(
+        doc,
+        default,
+        parse,
+        variable or _variable(key),
+        key=key,
+        native_default=native_default,
+        not_native=not_native,
+    )
 
 
 def _variable(key: str) -> str:
@@ -128,12 +154,11 @@ EVENT_LOG_DIR = Option(
     argument="event_log_dir",
 )
 DIALECT = Option(
-    "Format of the records: `snake`.",
-    default="snake",
-    parse=_one_of("snake", "native"),
+    "Format of the records: `snake`, or `native`, that of the host itself from 0.4.",
+    default=SNAKE,
+    parse=_one_of(SNAKE, NATIVE),
     variable="EVENT_LOG_DIALECT",
     argument="dialect",
-    not_built="native",
 )
 OTLP = Option(
     "Export our spans over OTLP, by the standard `OTEL_EXPORTER_OTLP_*` variables.",
@@ -151,11 +176,15 @@ EVENT_LOG_OTLP = Option(
     not_built=True,
 )
 LLM_ATTEMPTS = Option(
-    "`logical`: a retry loop is one execution; `each`: every attempt is one.",
+    (
+        "`logical`: a retry loop is one execution; `each`: every attempt is one, the"
+        " default of the native dialect."
+    ),
     default="logical",
     parse=_one_of("logical", "each"),
     variable="LLM_ATTEMPTS",
     argument="llm_attempts",
+    native_default="each",
 )
 OTLP_ERROR_MESSAGES = Option(
     "Whether spans carry the message of an error, not only its type.",
@@ -173,7 +202,54 @@ EXECUTION_CONTENT = _keyed(
     "event-log.execution-content",
     default=True,
     parse=_boolean,
-    doc="Whether input and output of chat models, parsers and tools are in the log.",
+    doc=(
+        "Whether input and output of chat models, parsers and tools are in the log;"
+        " never in the native dialect."
+    ),
+)
+LEVEL = _keyed(
+    "event-log.level",
+    default=VERBOSE,
+    parse=_level,
+    doc=(
+        "How much of an event is written: `OFF` nothing, `STANDARD` cut to the limits"
+        " below, `VERBOSE` all; `STANDARD` by default in the native dialect. The same"
+        " for one type of event, or all below a dotted name:"
+        " `event-log.type.<TYPE>.level`."
+    ),
+    native_default=STANDARD,
+)
+LIMITS = tuple(
+    _keyed(f"event-log.standard.{name}", default=default, parse=_natural, doc=doc)
+    for name, default, doc in (
+        (
+            "max-string-length",
+            DEFAULT_LIMITS.max_string_length,
+            "What is kept of a text at level STANDARD, in UTF-16 units; 0 is all.",
+        ),
+        (
+            "max-array-elements",
+            DEFAULT_LIMITS.max_array_elements,
+            "What is kept of an array at level STANDARD; 0 is all.",
+        ),
+        (
+            "max-depth",
+            DEFAULT_LIMITS.max_depth,
+            "The depth at which objects keep scalars only at level STANDARD; 0 is all.",
+        ),
+    )
+)
+TRACE_ENABLED = _keyed(
+    "event-log.trace.enabled",
+    default=True,
+    parse=_boolean,
+    doc="Whether the native dialect says what ran, beside what happened.",
+)
+PRETTY_PRINT = _keyed(
+    "prettyPrint",
+    default=False,
+    parse=_boolean,
+    doc="Whether the native dialect spreads a record over several lines.",
 )
 ROTATE_BYTES = _keyed(
     "event-log.rotate-bytes",
@@ -209,9 +285,10 @@ BEGIN_EVENT = _keyed(
     parse=_boolean,
     doc=(
         "Whether a run begins with a snapshot of short-term memory; on unless it would"
-        " keep that memory from expiring."
+        " keep that memory from expiring. Off by default in the native dialect."
     ),
     variable="BEGIN_EVENT",
+    native_default=False,
 )
 END_EVENT = _keyed(
     "agent-run.end-event",
@@ -224,13 +301,21 @@ SNAPSHOT_INTERVAL = _keyed(
     "agent-run.snapshot-interval",
     default=1,
     parse=_positive,
-    doc="Every how many runs of a key the begin event carries the snapshot.",
+    doc=(
+        "Every how many runs of a key the begin event carries the snapshot; 1 in the"
+        " native dialect."
+    ),
+    not_native=True,
 )
 PREVIOUS_VALUE = _keyed(
     "memory.generate-event.previous-value",
     default=False,
     parse=_boolean,
-    doc="Whether write events also say what was there before.",
+    doc=(
+        "Whether write events also say what was there before; never in the native"
+        " dialect."
+    ),
+    not_native=True,
 )
 MAX_VALUE_BYTES = _keyed(
     "memory.generate-event.max-value-bytes",
@@ -249,6 +334,10 @@ OPTIONS = (
     OTLP_ERROR_MESSAGES,
     MASK_SECRETS,
     EXECUTION_CONTENT,
+    LEVEL,
+    *LIMITS,
+    TRACE_ENABLED,
+    PRETTY_PRINT,
     ROTATE_BYTES,
     KEEP_FILES,
     GENERATE_EVENT,
@@ -260,17 +349,17 @@ OPTIONS = (
     SNAPSHOT_INTERVAL,
 )
 
-NOT_BUILT = (
-    "event-log.level",
-    "event-log.type.",
-    "event-log.standard.",
-    "event-log.trace.enabled",
-    "prettyPrint",
-)
-"""Keys, or beginnings of keys, whose features are announced but not built yet."""
-_NOT_BUILT_VARIABLES = tuple(
-    PREFIX + variable for variable in map(_variable, NOT_BUILT)
-)
+_TYPE_LEVEL = re.compile(r"event-log\.type\..+\.level")
+
+
+def type_level_key(name: str) -> str:
+    """Return the key of the level of one event type, or of all below a name."""
+    return f"event-log.type.{name}.level"
+
+
+def is_type_level(key: str) -> bool:
+    """Whether `key` is that of the level of an event type."""
+    return _TYPE_LEVEL.fullmatch(key) is not None
 
 
 class Settings:
@@ -288,20 +377,37 @@ class Settings:
     def __init__(
         self, arguments: Mapping[str, Any], options: Mapping[str, Any] | None = None
     ) -> None:
+        options = {} if options is None else options
         self._said: set[str] = set()
-        if not isinstance(options or {}, Mapping):
+        if not isinstance(options, Mapping):
             raise _not_allowed("options", options, "a mapping of configuration keys")
-        _refuse_unknown(options or {})
-        self._values = {
-            option: self._given(option, arguments, options or {}) for option in OPTIONS
+        _refuse_unknown(options)
+        self._values = {DIALECT: _UNSET}
+        self._values = {DIALECT: self._given(DIALECT, arguments, options)}
+        for option in OPTIONS:
+            self._values[option] = self._given(option, arguments, options)
+        self._type_levels = {
+            key: _level(key, value)
+            for key, value in options.items()
+            if is_type_level(key) and value is not None
         }
-        for variable in os.environ:
-            if variable.startswith(_NOT_BUILT_VARIABLES):
-                logger.warning("%s is ignored: it is not built yet", variable)
+        variables = PREFIX + _variable(type_level_key("")).removesuffix("_LEVEL")
+        self.has_type_levels = bool(self._type_levels) or any(
+            name.startswith(variables) for name in os.environ
+        )
+        """Whether a level of an event type is set, whatever the agent."""
 
     def __getitem__(self, option: Option) -> Any:
         value = self._values[option]
-        return option.default if value is _UNSET else value
+        return self._default(option) if value is _UNSET else value
+
+    def in_dialect(self, dialect: str) -> Settings:
+        """Return these settings for a processor that writes this dialect."""
+        if dialect == self[DIALECT]:
+            return self
+        copied = copy(self)
+        copied._values = {**self._values, DIALECT: dialect}  # noqa: SLF001
+        return copied
 
     def for_agent(self, option: Option, configuration: Mapping[str, Any]) -> Any:
         """Return the value of `option` for an agent with this configuration."""
@@ -310,8 +416,30 @@ class Settings:
             return value
         key = option.key
         if key is None or configuration.get(key) is None:
-            return option.default
+            return self._default(option)
         return self._lenient(option, f"agent configuration {key}", configuration[key])
+
+    def type_level(self, key: str, of_agent: object = None) -> str | None:
+        """Return the level of an event type, if it is set.
+
+        Args:
+            key: see `type_level_key`.
+            of_agent: what the agent's configuration says.
+        """
+        if key in self._type_levels:
+            return self._type_levels[key]
+        variable = PREFIX + _variable(key)
+        for name, value in (
+            (variable, os.environ.get(variable) or None),
+            (f"agent configuration {key}", of_agent),
+        ):
+            if value is None:
+                continue
+            try:
+                return _level(name, value)
+            except ConfigurationError as error:
+                self.say_once(logging.WARNING, f"{error}; it is not set instead")
+        return None
 
     def say_once(self, level: int, message: str) -> None:
         """Log something about the configuration of an agent, which every run reads."""
@@ -323,9 +451,9 @@ class Settings:
         self, option: Option, arguments: Mapping[str, Any], options: Mapping[str, Any]
     ) -> Any:
         if option.argument and arguments.get(option.argument) is not None:
-            return _strict(option, option.argument, arguments[option.argument])
+            return self._strict(option, option.argument, arguments[option.argument])
         if option.key and options.get(option.key) is not None:
-            return _strict(option, option.key, options[option.key])
+            return self._strict(option, option.key, options[option.key])
         variable = PREFIX + option.variable
         if os.environ.get(variable):
             return self._lenient(option, variable, os.environ[variable])
@@ -334,26 +462,35 @@ class Settings:
     def _lenient(self, option: Option, name: str, value: object) -> Any:
         """A job must not fail over its telemetry: one warning, then the default."""
         try:
-            return _strict(option, name, value)
+            return self._strict(option, name, value)
         except (ConfigurationError, NotImplementedError) as error:
-            message = f"{error}; {option.default!r} is used instead"
+            message = f"{error}; {self._default(option)!r} is used instead"
         self.say_once(logging.WARNING, message)
+        return self._default(option)
+
+    def _default(self, option: Option) -> Any:
+        if self._values[DIALECT] == NATIVE and option.native_default is not _UNSET:
+            return option.native_default
         return option.default
 
-
-def _strict(option: Option, name: str, value: object) -> Any:
-    parsed = option.parse(name, value)
-    if parsed == option.not_built:
-        raise NotImplementedError(f"{name}={value!r} is not built yet")
-    return parsed
+    def _strict(self, option: Option, name: str, value: object) -> Any:
+        parsed = option.parse(name, value)
+        if parsed == option.not_built:
+            raise NotImplementedError(f"{name}={value!r} is not built yet")
+        if (
+            option.not_native
+            and self._values[DIALECT] == NATIVE
+            and parsed != option.default
+        ):
+            allowed = f"{option.default!r}, all that the native dialect has a place for"
+            raise _not_allowed(name, value, allowed)
+        return parsed
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:
     known = [option.key for option in OPTIONS if option.key]
     for key in options:
-        if str(key).startswith(NOT_BUILT):
-            raise NotImplementedError(f"The option {key!r} is not built yet")
-        if key not in known:
+        if key not in known and not is_type_level(str(key)):
             raise ConfigurationError(
                 f"There is no option {key!r}: use one of {', '.join(sorted(known))}"
             )

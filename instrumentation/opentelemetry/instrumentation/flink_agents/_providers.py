@@ -12,6 +12,7 @@ from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
+from flink_agents_eventlog.dialect import SNAKE
 from opentelemetry import trace
 from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from opentelemetry.exporter.flink_agents._execution import SCOPE
@@ -206,7 +207,10 @@ class Providers:
             self._forward(provider)
         tracer = _tracer_of(provider, self._version)
         self._record_dropped(tracer)
-        return Session(tracer, processor, self._settings, self.flush)
+        settings = self._settings
+        if processor.dialect != SNAKE:
+            settings = settings.in_dialect(processor.dialect)
+        return Session(tracer, processor, settings, self.flush)
 
     @guarded
     def _add_to(self, provider: Any) -> None:

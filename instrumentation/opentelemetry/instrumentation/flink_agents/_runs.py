@@ -9,7 +9,6 @@ from opentelemetry.trace import SpanKind, set_span_in_context
 
 from flink_agents_eventlog.record import Record, timestamp_text
 from opentelemetry.exporter.flink_agents._execution import (
-    LogSettings,
     Run,
     new_id,
     with_execution,
@@ -22,13 +21,7 @@ from opentelemetry.instrumentation.flink_agents._executions import (
     mark_failed,
     open_execution,
 )
-from opentelemetry.instrumentation.flink_agents._options import (
-    EVENT_LOG,
-    EVENT_LOG_DIR,
-    EXECUTION_CONTENT,
-    KEEP_FILES,
-    ROTATE_BYTES,
-)
+from opentelemetry.instrumentation.flink_agents._log_settings import log_settings
 from opentelemetry.instrumentation.flink_agents._text import deepest_cause, safe
 
 if TYPE_CHECKING:
@@ -218,18 +211,10 @@ def new_run(
 ) -> Run:
     """Return the identity of a run that begins now, its `key` as it may be written."""
     settings = session.settings
-    log = None
-    if settings[EVENT_LOG]:
-        log = LogSettings(
-            directory=settings.for_agent(EVENT_LOG_DIR, configuration),
-            execution_content=settings.for_agent(EXECUTION_CONTENT, configuration),
-            rotate_bytes=settings.for_agent(ROTATE_BYTES, configuration),
-            keep_files=settings.for_agent(KEEP_FILES, configuration),
-        )
     return Run(
         input_run_id=new_id(),
         business_key=None if key is None else session.processor.masked_key(key),
         agent_name=agent_name,
         subtask=subtask,
-        log=log,
+        log=log_settings(settings, configuration),
     )

@@ -72,6 +72,14 @@ def _checked_value(value: Any) -> dict[str, Any]:
     return checked
 
 
+def _checked_sets(names: Any) -> list[str] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise TypeError(f"cleared_sets must be a list of names, not {names!r}")
+    return list(names)
+
+
 def _strict(value: Any) -> Any:
     """Return `value` with bytes as base64 text; refuse what strict JSON cannot hold."""
     if isinstance(value, bytes | bytearray):
@@ -198,9 +206,53 @@ class SensoryReadEvent(_KeyedEvent):
 
 
 class LongTermUpdateEvent(_KeyedEvent):
-    """Long-term memory that changed: `set.itemId` to text, null for deleted."""
+    """Long-term memory that changed: `set.itemId` to text, null for deleted.
+
+    In the native dialect set to item to text, and `cleared_sets` names the sets that
+    were deleted before.
+    """
 
     EVENT_TYPE: ClassVar[str] = "_long_term_update_event"
+
+    if _TYPED:
+        cleared_sets: list[str] | None = None
+
+        def __init__(self, key: Any, value: Any = None, **fields: Any) -> None:
+            cleared = fields.pop("cleared_sets", None)
+            super().__init__(key, value, cleared_sets=_checked_sets(cleared), **fields)
+
+    else:
+
+        def __init__(  # type: ignore[misc]
+            self,
+            key: Any,
+            value: Mapping[str, Any] | None = None,
+            previous: Mapping[str, Any] | None = None,
+            cleared_sets: list[str] | None = None,
+        ) -> None:
+            super().__init__(key, value, previous)
+            if cleared_sets is not None:
+                self.attributes["cleared_sets"] = _checked_sets(cleared_sets)
+
+        @classmethod
+        def from_event(cls, event: Any) -> Any:
+            """Return the typed form of a base event; its id is kept.
+
+            Raises:
+                ValueError: `key` or `value` is missing or holds no JSON.
+                TypeError: `value` is no mapping, or `cleared_sets` no list of names.
+            """
+            typed = super().from_event(event)
+            cleared = _checked_sets(event.attributes.get("cleared_sets"))
+            if cleared is not None:
+                typed.attributes["cleared_sets"] = cleared
+            return typed
+
+        @property
+        def cleared_sets(self) -> list[str]:  # type: ignore[misc]
+            """The sets that were deleted; always empty in the default dialect."""
+            cleared: list[str] = self.attributes.get("cleared_sets") or []
+            return cleared
 
 
 class LongTermGetEvent(_KeyedEvent):
