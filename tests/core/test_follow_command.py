@@ -31,6 +31,8 @@ def _program():
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+            # A background job ignores interrupts, and so would its children.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
         programs.append(program)
         return program
