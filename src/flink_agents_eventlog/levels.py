@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from flink_agents_eventlog.dialect import NATIVE, SNAKE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OFF: Final = "OFF"
 STANDARD: Final = "STANDARD"
 VERBOSE: Final = "VERBOSE"
+
+DEFAULT_LEVELS: Final = {SNAKE: VERBOSE, NATIVE: STANDARD}
+"""The level of each dialect where none is set."""
 
 LEVEL_KEY: Final = "event-log.level"
 _PREFIX: Final = "event-log.type."

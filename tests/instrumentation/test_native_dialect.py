@@ -175,6 +175,24 @@ def test_standard_cuts_payloads_and_never_identity(instrument, tmp_path):
 
 
 @pytest.mark.parametrize("dialect", ["snake", "native"])
+def test_verbose_keeps_payloads_whole_in_both_dialects(dialect, instrument, tmp_path):
+    options = {
+        "event-log.level": "VERBOSE",
+        "event-log.standard.max-string-length": 3,
+    }
+    instrument(dialect=dialect, options=options)
+    play(remember)
+
+    [sent] = [
+        each
+        for each in read_records(tmp_path / "log")
+        if each.event_type == "_output_event"
+    ]
+    assert sent.event_attributes == {"output": LONG}
+    assert sent.log_level == ("VERBOSE" if dialect == "native" else None)
+
+
+@pytest.mark.parametrize("dialect", ["snake", "native"])
 def test_levels_hold_by_type_in_both_dialects(
     dialect, instrument, tmp_path, monkeypatch
 ):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.conversion import in_native_words
 from flink_agents_eventlog.dialect import NATIVE
-from flink_agents_eventlog.levels import OFF, STANDARD, VERBOSE
+from flink_agents_eventlog.levels import DEFAULT_LEVELS, OFF, STANDARD
 from flink_agents_eventlog.payload import decode_plain, encode_plain
 from flink_agents_eventlog.record import encode
 from flink_agents_eventlog.truncation import may_exceed, truncate
@@ -42,7 +42,7 @@ def line(record: Record, run: Run, settings: LogSettings, dialect: str) -> bytes
 
 def _level(event_type: str, settings: LogSettings, dialect: str) -> str:
     if settings.levels is None:
-        return STANDARD if dialect == NATIVE else VERBOSE
+        return DEFAULT_LEVELS[dialect]
     return settings.levels.of(event_type)
 
 

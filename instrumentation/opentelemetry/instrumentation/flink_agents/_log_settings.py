@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog.dialect import NATIVE
-from flink_agents_eventlog.levels import VERBOSE, Levels
+from flink_agents_eventlog.levels import DEFAULT_LEVELS, Levels
 from flink_agents_eventlog.truncation import Limits
 from opentelemetry.exporter.flink_agents._execution import LogSettings
 from opentelemetry.instrumentation.flink_agents import _options
@@ -60,11 +60,12 @@ class _TypeLevels(Levels):
 
 
 def _levels(settings: Settings, configuration: Mapping[str, Any]) -> Levels | None:
-    """Return the levels; None where everything is written as it is."""
+    """Return the levels; None where that of the dialect is all there is."""
     root = settings.for_agent(_options.LEVEL, configuration)
     of_agent = {
         key: configuration[key] for key in configuration if _options.is_type_level(key)
     }
     if not of_agent and not settings.has_type_levels:
-        return None if root == VERBOSE else Levels(default=root)
+        is_default = root == DEFAULT_LEVELS[settings[_options.DIALECT]]
+        return None if is_default else Levels(default=root)
     return _TypeLevels(root, settings, of_agent)

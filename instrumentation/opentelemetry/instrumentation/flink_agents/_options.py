@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog.dialect import NATIVE, SNAKE
 from flink_agents_eventlog.folding import EVENT_TYPE_OF_OPERATION
-from flink_agents_eventlog.levels import STANDARD, VERBOSE, parse_level
+from flink_agents_eventlog.levels import DEFAULT_LEVELS, parse_level
 from flink_agents_eventlog.truncation import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ EXECUTION_CONTENT = _keyed(
 )
 LEVEL = _keyed(
     "event-log.level",
-    default=VERBOSE,
+    default=DEFAULT_LEVELS[SNAKE],
     parse=_level,
     doc=(
         "How much of an event is written: `OFF` nothing, `STANDARD` cut to the limits"
@@ -217,7 +217,7 @@ LEVEL = _keyed(
         " for one type of event, or all below a dotted name:"
         " `event-log.type.<TYPE>.level`."
     ),
-    native_default=STANDARD,
+    native_default=DEFAULT_LEVELS[NATIVE],
 )
 LIMITS = tuple(
     _keyed(f"event-log.standard.{name}", default=default, parse=_natural, doc=doc)
