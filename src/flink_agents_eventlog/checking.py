@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog.execution import ExecutionForest
 from flink_agents_eventlog.file_order import FileOrder
-from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.key_memory import is_run_event
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
+    from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.run import Run
 
@@ -132,9 +132,7 @@ _RESERVED: Final = "RESERVED_EVENT_TYPE"
 
 
 def _cut_short(truncated: tuple[int, Located]) -> Finding:
-    count, (record, path, line) = truncated
+    count, first = truncated
     others = f", and so do {count - 1} more records of this file" if count > 1 else ""
-    message = f"{record.event_type} holds values that were cut short{others}"
-    return finding(
-        "TRUNCATED_VALUE", message, path, line=line, event_id=record.event_id
-    )
+    message = f"{first.record.event_type} holds values that were cut short{others}"
+    return first.finding("TRUNCATED_VALUE", message)

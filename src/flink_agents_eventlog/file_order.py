@@ -11,11 +11,11 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog import lifecycle
-from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
 from flink_agents_eventlog.record import timestamp_ns
 
 if TYPE_CHECKING:
+    from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.record import Record
 
@@ -34,7 +34,7 @@ class FileOrder:
 
     def add(self, located: Located) -> Finding | None:
         """Take in the next record, and tell if it is older than the one before."""
-        record, path, line = located
+        record, path, _ = located
         if not _is_written_at_the_end(record) or self._is_repeated(path, record):
             return None
         try:
@@ -46,8 +46,7 @@ class FileOrder:
         if back <= ALLOWED_NS:
             return None
         message = f"{back / 1e9:.3f} s older than the record before it"
-        event_id = record.event_id
-        return finding("TIME_REVERSED", message, path, line=line, event_id=event_id)
+        return located.finding("TIME_REVERSED", message)
 
     def _is_repeated(self, path: str, record: Record) -> bool:
         """Whether recovery wrote it once more, as it may."""

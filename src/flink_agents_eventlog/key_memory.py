@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.dialect import SNAKE_METADATA
-from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folding import (
     EVENT_TYPE_OF_OPERATION,
     MEMORY_EVENT_TYPES,
@@ -32,6 +31,7 @@ from flink_agents_eventlog.truncation import holds_truncated, is_truncated
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.record import Record
 
@@ -131,11 +131,8 @@ class KeyMemory:
         if with_sensory:
             yield from self._unknown_sensory.values()
         if self.unrecorded is not None:
-            yield _found(
-                "UNRECORDED_WRITES",
-                "what this action may have written is in no event",
-                self.unrecorded,
-            )
+            message = "what this action may have written is in no event"
+            yield self.unrecorded.finding("UNRECORDED_WRITES", message)
 
     def unknown(self, path: str) -> bool:
         """Whether the log does not tell what is at a path, above it or below it."""
@@ -218,9 +215,4 @@ def _write(
 
 def _truncated(path: str, reason: str, located: Located) -> Finding:
     what = f"{path!r} is not known" if path else "some paths are not known"
-    return _found("TRUNCATED_VALUE", f"{what}: {reason}", located)
-
-
-def _found(code: str, message: str, located: Located) -> Finding:
-    record, path, line = located
-    return finding(code, message, path, line=line, event_id=record.event_id)
+    return located.finding("TRUNCATED_VALUE", f"{what}: {reason}")

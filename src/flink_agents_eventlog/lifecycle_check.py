@@ -84,13 +84,10 @@ class LifecycleCheck:
             yield from _reversed(seen, self._executions.get((run, seen.parent or "")))
             yield from _trigger(seen, event_ids)
         known = {execution_id for _, execution_id in self._executions}
-        for execution_id, (record, path, line) in self._emitters.items():
+        for execution_id, sent in self._emitters.items():
             if execution_id not in known:
                 message = f"sent by execution {execution_id}, which is not there"
-                event_id = record.event_id
-                yield finding(
-                    "MISSING_PARENT", message, path, line=line, event_id=event_id
-                )
+                yield sent.finding("MISSING_PARENT", message)
 
 
 def _said(record: Record, status: str) -> _Said:

@@ -45,6 +45,11 @@ class Located(NamedTuple):
     path: str
     line: int
 
+    def finding(self, code: str, message: str) -> Finding:
+        """Make a finding about this record."""
+        event_id = self.record.event_id
+        return finding(code, message, self.path, line=self.line, event_id=event_id)
+
 
 def read_file(path: str, on_finding: OnFinding) -> Iterator[Located]:
     """Read the records of a file or of ``-``, standard input."""

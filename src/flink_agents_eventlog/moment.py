@@ -284,10 +284,5 @@ class _Search:
                 found.append(finding("SPLIT_HISTORY", message, path))
         if history.memory is not history.chosen and history.last is not None:
             message = "later in the file stands an earlier snapshot; the times count"
-            record, path, line = history.last
-            found.append(
-                finding(
-                    "TIME_REVERSED", message, path, line=line, event_id=record.event_id
-                )
-            )
+            found.append(history.last.finding("TIME_REVERSED", message))
         return found

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folder import history_of
 from flink_agents_eventlog.key_memory import (
     KeyMemory,
@@ -25,6 +24,7 @@ from flink_agents_eventlog.record import timestamp_order
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located
 
 MOST_KEYS: Final = 8_192
@@ -79,12 +79,10 @@ class MemoryVerification:
 
     def end(self) -> Iterator[Finding]:
         """Tell what is known only when all records were added."""
-        for count, key, (record, path, line) in self._missing.values():
+        for count, key, first in self._missing.values():
             others = f" and {count - 1} more keys" if count > 1 else ""
             message = f"no snapshot of key {key!r}{others} before the first write"
-            yield finding(
-                "MISSING_SNAPSHOT", message, path, line=line, event_id=record.event_id
-            )
+            yield first.finding("MISSING_SNAPSHOT", message)
 
     def memories(self) -> Iterator[tuple[str, KeyMemory]]:
         """Give the keys of which memory is known, those that were followed last.
@@ -127,7 +125,6 @@ def _snapshot_order(memory: KeyMemory) -> str:
 
 def _differences(memory: KeyMemory, key: str, located: Located) -> Iterator[Finding]:
     """Compare what was rebuilt with a snapshot that says what was there."""
-    record, path, line = located
     before = memory.snapshot
     if before is None or _is_older(located, before):
         return
@@ -138,7 +135,7 @@ def _differences(memory: KeyMemory, key: str, located: Located) -> Iterator[Find
         for place in {**memory.short_term, **fresh.short_term}
         if not memory.unknown(place)
         and not fresh.unknown(place)
-        and place not in left_out(record)
+        and place not in left_out(located.record)
         and not _same(
             memory.short_term.get(place, _NOTHING),
             fresh.short_term.get(place, _NOTHING),
@@ -154,7 +151,7 @@ def _differences(memory: KeyMemory, key: str, located: Located) -> Iterator[Find
     )
     more = len(places) - _MOST_PATHS
     message = f"key {key!r}, {told}" + (f"; and {more} more" if more > 0 else "")
-    yield finding(code, message, path, line=line, event_id=record.event_id)
+    yield located.finding(code, message)
 
 
 def same_json(one: Any, other: Any) -> bool:

@@ -19,7 +19,6 @@ from flink_agents_eventlog.commands.output import (
     style_of,
 )
 from flink_agents_eventlog.drawing import COLOURS, duration_text, shown
-from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.reader import STDIN, read_located
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flink_agents_eventlog.drawing import Style
+    from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.record import Record
 
@@ -117,13 +117,10 @@ class _Following:
         """Tell which runs did not end, or not yet."""
         growing = Growing()
         found: dict[str | None, list[Finding]] = {}
-        for (run, _), (record, path, line) in self._open.items():
+        for (run, _), located in self._open.items():
+            record = located.record
             message = f"{record.entity_type} {record.entity_name} has not ended"
-            found.setdefault(run, []).append(
-                finding(
-                    "MISSING_END", message, path, line=line, event_id=record.event_id
-                )
-            )
+            found.setdefault(run, []).append(located.finding("MISSING_END", message))
         for run, findings in found.items():
             for each in growing.open_run(run, findings):
                 self.tell(each)
