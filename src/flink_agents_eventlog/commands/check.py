@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog.checking import Checked, check_log
+from flink_agents_eventlog.commands.arguments import add_paths
 from flink_agents_eventlog.commands.output import (
+    checked_form,
     exit_status,
     print_findings,
     print_json,
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
     from flink_agents_eventlog.drawing import Style
 
-_FORMAT: Final = 1
 _COLOURS: Final = {ERROR: "31", WARNING: "33", INFO: "36"}
 _MEANING: Final = {
     "MALFORMED_RECORD": "lines that are no records",
@@ -58,35 +59,19 @@ class Check:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument(
-            "paths",
-            nargs="+",
-            metavar="PATH",
-            help="log file (.jsonl, .gz), folder of logs, or - for standard input",
-        )
+        add_paths(parser)
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def run(self, args: argparse.Namespace) -> int:
         """Read, check and print."""
         checked = check_log(*args.paths)
         if args.json:
-            print_json([encode_plain(_json_form(checked))])
+            print_json([encode_plain(checked_form("check", checked))])
         else:
             print_findings(checked.findings)
             for line in _summary(checked, style_of(sys.stdout)):
                 print(line)
         return exit_status(checked.findings)
-
-
-def _json_form(checked: Checked) -> dict[str, Any]:
-    return {
-        "format": _FORMAT,
-        "command": "check",
-        "findings": [each.as_json() for each in checked.findings],
-        "records": checked.records,
-        "runs": checked.runs,
-        "files": checked.files,
-    }
 
 
 def _summary(checked: Checked, style: Style) -> Iterator[str]:

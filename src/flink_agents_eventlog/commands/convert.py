@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from flink_agents_eventlog.commands.arguments import add_output
 from flink_agents_eventlog.commands.output import (
     exit_status,
+    json_head,
     output,
     print_findings,
     print_lines,
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flink_agents_eventlog.finding import Finding
-
-_FORMAT: Final = 1
 
 
 class Convert:
@@ -47,9 +47,7 @@ class Convert:
         parser.add_argument(
             "--to", required=True, choices=[SNAKE, NATIVE], help="the dialect wanted"
         )
-        parser.add_argument(
-            "-o", "--output", metavar="FILE", help="write there, not to standard output"
-        )
+        add_output(parser)
         parser.add_argument(
             "--json",
             action="store_true",
@@ -87,10 +85,7 @@ class _Translation:
             yield encode(converted) + b"\n"
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "format": _FORMAT,
-            "command": "convert",
-            "findings": [finding.as_json() for finding in self.findings],
+        return json_head("convert", self.findings) | {
             "to": self._to,
             "records": self._records,
             "losses": dict(self._losses),

@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from flink_agents_eventlog.commands import FOUND_ERRORS, OK, CommandError
 from flink_agents_eventlog.drawing import Style
@@ -16,6 +16,10 @@ from flink_agents_eventlog.reader import STDIN
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
+
+    from flink_agents_eventlog.checking import Checked
+
+_FORMAT: Final = 1
 
 
 def exit_status(findings: Iterable[Finding]) -> int:
@@ -29,6 +33,21 @@ def print_findings(findings: Sequence[Finding]) -> None:
     sys.stdout.flush()
     for finding in findings:
         print(printable(str(finding), sys.stderr), file=sys.stderr)
+
+
+def json_head(command: str, findings: Iterable[Finding]) -> dict[str, Any]:
+    """Give the fields with which every JSON form begins."""
+    found = [finding.as_json() for finding in findings]
+    return {"format": _FORMAT, "command": command, "findings": found}
+
+
+def checked_form(command: str, checked: Checked) -> dict[str, Any]:
+    """Give the JSON form of what was looked at and of all that is wrong with it."""
+    return json_head(command, checked.findings) | {
+        "records": checked.records,
+        "runs": checked.runs,
+        "files": checked.files,
+    }
 
 
 def print_json(text: Iterable[bytes]) -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from flink_agents_eventlog.checking import check_closely
 from flink_agents_eventlog.commands import CommandError
+from flink_agents_eventlog.commands.arguments import (
+    add_output,
+    add_paths,
+    add_selection,
+)
 from flink_agents_eventlog.commands.output import (
+    checked_form,
     exit_status,
     output,
     print_findings,
@@ -24,8 +30,6 @@ if TYPE_CHECKING:
 
     from flink_agents_eventlog.run import Run
 
-_FORMAT: Final = 1
-
 
 class Report:
     """Write a log as one HTML page for a person: runs, failures, memory, findings.
@@ -36,17 +40,9 @@ class Report:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument(
-            "paths",
-            nargs="+",
-            metavar="PATH",
-            help="log file (.jsonl, .gz), folder of logs, or - for standard input",
-        )
-        parser.add_argument("--run", metavar="ID", help="only runs whose id begins so")
-        parser.add_argument("--key", metavar="K", help="only runs of this business key")
-        parser.add_argument(
-            "-o", "--output", metavar="FILE", help="write there, not to standard output"
-        )
+        add_paths(parser)
+        add_selection(parser)
+        add_output(parser)
         parser.add_argument(
             "--json",
             action="store_true",
@@ -61,8 +57,9 @@ class Report:
             print_lines((_utf_8(part) for part in page(report)), file)
         findings = report.checked.findings
         if args.json:
+            form = checked_form("report", report.checked)
             stream = sys.stdout if args.output else sys.stderr
-            print_lines([encode_plain(_json_form(report)) + b"\n"], stream)
+            print_lines([encode_plain(form) + b"\n"], stream)
         else:
             print_findings(findings)
         return exit_status(findings)
@@ -91,15 +88,3 @@ def _refuse_nothing(args: argparse.Namespace, runs: list[Run]) -> None:
 
 def _utf_8(part: str) -> bytes:
     return part.encode("utf-8", "backslashreplace")
-
-
-def _json_form(report: _Report) -> dict[str, Any]:
-    checked = report.checked
-    return {
-        "format": _FORMAT,
-        "command": "report",
-        "findings": [each.as_json() for each in checked.findings],
-        "records": checked.records,
-        "runs": checked.runs,
-        "files": checked.files,
-    }

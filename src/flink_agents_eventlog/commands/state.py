@@ -6,13 +6,16 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog.commands import CommandError
+from flink_agents_eventlog.commands.arguments import add_paths
 from flink_agents_eventlog.commands.output import (
     exit_status,
+    json_head,
     print_findings,
     print_json,
     printable,
     style_of,
 )
+from flink_agents_eventlog.drawing import shown
 from flink_agents_eventlog.key_memory import is_snapshot
 from flink_agents_eventlog.memory_history import memory_history
 from flink_agents_eventlog.moment import MemoryAt, Point, memories_at
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.memory_history import Change
 
-_FORMAT: Final = 1
 _LONG_TERM: Final = (
     "long-term memory cannot be rebuilt: a log holds only changes to it and reads of it"
 )
@@ -43,12 +45,7 @@ class State:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument(
-            "paths",
-            nargs="+",
-            metavar="PATH",
-            help="log file (.jsonl, .gz), folder of logs, or - for standard input",
-        )
+        add_paths(parser)
         parser.add_argument("--key", metavar="K", required=True, help="business key")
         moment = parser.add_mutually_exclusive_group()
         moment.add_argument("--at", metavar="T", help="at a time (RFC 3339)")
@@ -103,7 +100,7 @@ def _history(args: argparse.Namespace) -> int:
     changes = memory_history(args.paths, args.key, args.history, findings.append)
     if args.json:
         told = [_change_fields(change) for change in changes]
-        head = _head(findings)
+        head = json_head("state", findings)
         fields = {"key": args.key, "path": args.history, "changes": told}
         print_json([encode_plain(head | fields)])
     else:
@@ -130,9 +127,9 @@ def _drawn_changes(changes: Iterable[Change], style: Style) -> Iterator[str]:
         record, path, line = change.located
         place = style.paint(f"{path}:{line}", _DIM)
         what = "snapshot" if is_snapshot(record) else "write"
-        yield f"{_shown(record.timestamp)}  {what} {_shown(record.event_id)}  {place}"
+        yield f"{shown(record.timestamp)}  {what} {shown(record.event_id)}  {place}"
         for each in sorted(change.values):
-            yield f"  {_shown(each)}  {_value(change.values[each])}"
+            yield f"  {shown(each)}  {_value(change.values[each])}"
         if not change.values:
             yield style.paint("  nothing", _DIM)
 
@@ -153,7 +150,7 @@ def _drawn_memory(memory: MemoryAt, style: Style) -> Iterator[str]:
         yield title if values else f"{title}: empty"
         width = max(map(len, values), default=0)
         for path in sorted(values):
-            yield f"  {_shown(path).ljust(width)}  {_value(values[path])}"
+            yield f"  {shown(path).ljust(width)}  {_value(values[path])}"
     yield style.paint(_origin(memory), _DIM)
     yield style.paint(_LONG_TERM, _DIM)
 
@@ -166,7 +163,7 @@ def _drawn_difference(before: MemoryAt, after: MemoryAt, style: Style) -> Iterat
         yield title if changed else f"{title}: no difference"
         width = max(map(len, changed), default=0)
         for path in changed:
-            name = _shown(path).ljust(width)
+            name = shown(path).ljust(width)
             if path in old:
                 yield style.paint(f"- {name}  {_value(old[path])}", _RED)
             if path in new:
@@ -190,9 +187,9 @@ def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _heading(memory: MemoryAt) -> str:
-    parts = [f"key {_shown(memory.key)}", f"at {_shown(memory.at or 'the end')}"]
+    parts = [f"key {shown(memory.key)}", f"at {shown(memory.at or 'the end')}"]
     if memory.input_run_id is not None:
-        parts.append(f"run {_shown(memory.input_run_id)}")
+        parts.append(f"run {shown(memory.input_run_id)}")
     return "  ".join(parts)
 
 
@@ -206,19 +203,11 @@ def _origin(memory: MemoryAt) -> str:
 
 
 def _value(value: Any) -> str:
-    return _shown(encode_plain(value).decode())
-
-
-def _shown(text: str) -> str:
-    """Keep control characters of a payload away from the terminal."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode()
-        for each in text
-    )
+    return shown(encode_plain(value).decode())
 
 
 def _json_form(memories: list[MemoryAt], findings: list[Finding]) -> dict[str, Any]:
-    head = _head(findings)
+    head = json_head("state", findings)
     if len(memories) == 1:
         return head | _fields(memories[0])
     before, after = memories
@@ -238,11 +227,6 @@ def _json_form(memories: list[MemoryAt], findings: list[Finding]) -> dict[str, A
         "to": _fields(after),
         "changed": differences,
     }
-
-
-def _head(findings: list[Finding]) -> dict[str, Any]:
-    found = [finding.as_json() for finding in findings]
-    return {"format": _FORMAT, "command": "state", "findings": found}
 
 
 def _fields(memory: MemoryAt) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog.commands import CommandError
+from flink_agents_eventlog.commands.arguments import add_paths, add_selection
 from flink_agents_eventlog.commands.output import (
     exit_status,
+    json_head,
     print_findings,
     print_json,
     printable,
@@ -26,22 +28,14 @@ if TYPE_CHECKING:
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.run import Event, Execution, Run
 
-_FORMAT: Final = 1
-
 
 class Tree:
     """Show who ran inside whom: run, actions, model and tool calls, Events between."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument(
-            "paths",
-            nargs="+",
-            metavar="PATH",
-            help="log file (.jsonl, .gz), folder of logs, or - for standard input",
-        )
-        parser.add_argument("--run", metavar="ID", help="only runs whose id begins so")
-        parser.add_argument("--key", metavar="K", help="only runs of this business key")
+        add_paths(parser)
+        add_selection(parser)
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def run(self, args: argparse.Namespace) -> int:
@@ -84,8 +78,7 @@ def _print_trees(runs: list[Run]) -> None:
 
 def _json_form(runs: list[Run], findings: list[Finding]) -> Iterator[bytes]:
     """Write the JSON form piece by piece: a tree may be deeper than any encoder."""
-    found = encode_plain([finding.as_json() for finding in findings])
-    yield b'{"format":%d,"command":"tree","findings":%b,"runs":[' % (_FORMAT, found)
+    yield encode_plain(json_head("tree", findings))[:-1] + b',"runs":['
     for at, run in enumerate(runs):
         head = encode_plain(
             {
