@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.dialect import SNAKE
 from flink_agents_eventlog.finding import Finding, finding
-from flink_agents_eventlog.lineage import fingerprint
 from flink_agents_eventlog.record import timestamp_ns, timestamp_order
+from flink_agents_eventlog.sameness import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -9,16 +9,13 @@ as a flat mapping: logs can be deeper than any stack.
 from __future__ import annotations
 
 from collections import Counter
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.dialect import SNAKE
 from flink_agents_eventlog.finding import OnFinding, finding
-from flink_agents_eventlog.payload import REJECTED, decode_plain, encode_mended
 from flink_agents_eventlog.record import timestamp_order
+from flink_agents_eventlog.sameness import fingerprint
 from flink_agents_eventlog.trace import Cause, TraceEvent, TraceForest
 
 if TYPE_CHECKING:
@@ -183,18 +180,6 @@ def _sighting(record: Record) -> _Sighting:
     return _Sighting(trigger, action, record.execution_id, record.input_run_id)
 
 
-def fingerprint(attributes: Any) -> bytes:
-    """Digest a JSON value: equal up to the order of keys, with true apart from 1."""
-    if isinstance(attributes, msgspec.Raw):
-        attributes = decode_plain(bytes(attributes))
-    try:
-        text = _canonical(attributes)
-    except REJECTED:
-        text = encode_mended(attributes)
-    return blake2b(text, digest_size=16).digest()
-
-
-_canonical = msgspec.json.Encoder(order="sorted").encode
 _NO_CAUSE: Final = Cause(None, None)
 
 

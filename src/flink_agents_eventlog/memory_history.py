@@ -13,7 +13,7 @@ from flink_agents_eventlog.key_memory import (
 )
 from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.reader import read_located
-from flink_agents_eventlog.verification import same_json
+from flink_agents_eventlog.sameness import same_json
 
 if TYPE_CHECKING:
     import os

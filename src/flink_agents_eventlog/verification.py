@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from flink_agents_eventlog.folder import history_of
 from flink_agents_eventlog.key_memory import (
     KeyMemory,
@@ -18,8 +16,8 @@ from flink_agents_eventlog.key_memory import (
     key_of,
     left_out,
 )
-from flink_agents_eventlog.payload import REJECTED, encode_mended
 from flink_agents_eventlog.record import timestamp_order
+from flink_agents_eventlog.sameness import canonical, same_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +32,6 @@ _MOST_IDS: Final = 65_536
 _MOST_PATHS: Final = 10
 _LONGEST_VALUE: Final = 200
 _NOTHING: Final = object()
-_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class MemoryVerification:
@@ -154,22 +151,6 @@ def _differences(memory: KeyMemory, key: str, located: Located) -> Iterator[Find
     yield located.finding(code, message)
 
 
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON, up to the order of keys.
-
-    >>> same_json({"a": 1, "b": 2}, {"b": 2, "a": 1}), same_json(1, True)
-    (True, False)
-    """
-    return _canonical(one) == _canonical(other)
-
-
-def _canonical(value: Any) -> bytes:
-    try:
-        return _encode(value)
-    except REJECTED:
-        return encode_mended(value)
-
-
 def _is_older(located: Located, before: Located) -> bool:
     """Whether logs were put together in another order than they were written."""
     mine, others = located.record.timestamp, before.record.timestamp
@@ -187,5 +168,5 @@ def _same(rebuilt: Any, held: Any) -> bool:
 def _shown(memory: dict[str, Any], place: str) -> str:
     if place not in memory:
         return "nothing"
-    text = _canonical(memory[place]).decode()
+    text = canonical(memory[place]).decode()
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."

@@ -20,7 +20,7 @@ from flink_agents_eventlog.key_memory import is_snapshot
 from flink_agents_eventlog.memory_history import memory_history
 from flink_agents_eventlog.moment import MemoryAt, Point, memories_at
 from flink_agents_eventlog.payload import encode_plain
-from flink_agents_eventlog.verification import same_json
+from flink_agents_eventlog.sameness import same_json
 
 if TYPE_CHECKING:
     import argparse
