@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from flink_agents_eventlog import lifecycle
-from flink_agents_eventlog.run import Event, Execution, Run
+from flink_agents_eventlog.run import Event, Execution, Run, executions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,23 +140,13 @@ def _events_by_execution(run: Run) -> dict[str | None, list[Event]]:
 
 def _top_level(run: Run) -> list[Execution | Event]:
     """Put what no execution of this run sent before or after its actions."""
-    known = _execution_ids(run)
+    known = {execution.execution_id for execution in executions_of(run)}
     apart = [event for event in run.events if event.execution_id not in known]
     begins = [each.started_at or each.ended_at or "" for each in run.executions]
     first = min(begins, default="")
     before = [event for event in apart if _is_before(event, first)]
     after = [event for event in apart if not _is_before(event, first)]
     return [*before, *run.executions, *after]
-
-
-def _execution_ids(run: Run) -> set[str | None]:
-    found: set[str | None] = set()
-    todo = list(run.executions)
-    while todo:
-        execution = todo.pop()
-        found.add(execution.execution_id)
-        todo += execution.children
-    return found
 
 
 def _is_before(event: Event, first: str) -> bool:

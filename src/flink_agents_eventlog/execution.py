@@ -226,7 +226,7 @@ class _ExecutionDraft:
         if self._status == lifecycle.REUSED:  # did not run: one record, no time
             execution.started_at = execution.started_at or terminal.timestamp
         execution.ended_at = terminal.timestamp
-        execution.duration_ms = _duration_ms(execution.started_at, execution.ended_at)
+        execution.duration_ms = duration_ms(execution.started_at, execution.ended_at)
         execution.entity_metadata.update(terminal.entity_metadata)
         execution.problem_category = terminal.problem_category
         attributes = terminal.event_attributes
@@ -273,7 +273,8 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _duration_ms(started_at: str | None, ended_at: str) -> float | None:
+def duration_ms(started_at: str | None, ended_at: str) -> float | None:
+    """Give the milliseconds between two timestamps, None where they do not tell."""
     if started_at is None:
         return None
     try:

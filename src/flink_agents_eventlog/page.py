@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.drawing import duration_text
-from flink_agents_eventlog.page_run import executions_of, run_part, text
+from flink_agents_eventlog.page_run import run_part, text
 from flink_agents_eventlog.page_style import STYLE
 from flink_agents_eventlog.payload import encode_plain
+from flink_agents_eventlog.run import executions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

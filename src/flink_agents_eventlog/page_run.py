@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.drawing import Style, details, duration_text, lines, shown
 from flink_agents_eventlog.record import timestamp_ns
-from flink_agents_eventlog.run import Event, Execution, Run
+from flink_agents_eventlog.run import Event, Execution, Run, executions_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,15 +20,6 @@ MOST_LINES: Final = 1_000
 _LONGEST_TEXT: Final = 2_000
 _INDENTED_LEVELS: Final = 40
 _MS: Final = 1_000_000
-
-
-def executions_of(run: Run) -> Iterator[Execution]:
-    """Give all executions of a run, however deep they are."""
-    todo = list(run.executions)
-    while todo:
-        execution = todo.pop()
-        yield execution
-        todo += execution.children
 
 
 def text(value: str) -> str:

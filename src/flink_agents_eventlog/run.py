@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import lifecycle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(slots=True)
@@ -52,3 +55,12 @@ class Run:
     complete: bool = False
     executions: list[Execution] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+
+
+def executions_of(run: Run) -> Iterator[Execution]:
+    """Give all executions of a run, however deep they are, in no order to rely on."""
+    todo = list(run.executions)
+    while todo:
+        execution = todo.pop()
+        yield execution
+        todo += execution.children

@@ -19,10 +19,11 @@ from flink_agents_eventlog.commands.output import (
     style_of,
 )
 from flink_agents_eventlog.drawing import COLOURS, duration_text, shown
+from flink_agents_eventlog.execution import duration_ms
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.reader import STDIN, read_located
-from flink_agents_eventlog.record import encode, timestamp_ns
+from flink_agents_eventlog.record import encode
 from flink_agents_eventlog.tail import Tail
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _parts(record: Record, started: Record | None, style: Style) -> Iterator[str
     yield f"{shown(record.entity_type or '?')} {shown(record.entity_name or '?')}"
     yield style.paint(status, COLOURS.get(status))
     if started is not None:
-        took = duration_text(_milliseconds(started, record))
+        took = duration_text(duration_ms(started.timestamp, record.timestamp))
         if took:
             yield took
     attributes = record.event_attributes
@@ -166,10 +167,3 @@ def _parts(record: Record, started: Record | None, style: Style) -> Iterator[str
     said = ": ".join(each for each in error if isinstance(each, str))
     if said:
         yield style.paint(shown(said), _RED)
-
-
-def _milliseconds(started: Record, ended: Record) -> float | None:
-    try:
-        return (timestamp_ns(ended.timestamp) - timestamp_ns(started.timestamp)) / 1e6
-    except ValueError:
-        return None
