@@ -7,11 +7,11 @@ put together.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
+from flink_agents_eventlog.recent import Recent
 from flink_agents_eventlog.record import timestamp_ns
 
 if TYPE_CHECKING:
@@ -30,13 +30,15 @@ class FileOrder:
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
-        self._ids: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._seen: Recent[tuple[str, str]] = Recent(_MOST_IDS)
 
     def add(self, located: Located) -> Finding | None:
         """Take in the next record, and tell if it is older than the one before."""
         record, path, _ = located
-        if not _is_written_at_the_end(record) or self._is_repeated(path, record):
+        if not _is_written_at_the_end(record):
             return None
+        if self._seen.again((path, record.event_id)):
+            return None  # recovery wrote it once more, as it may
         try:
             now = timestamp_ns(record.timestamp)
         except ValueError:
@@ -47,15 +49,6 @@ class FileOrder:
             return None
         message = f"{back / 1e9:.3f} s older than the record before it"
         return located.finding("TIME_REVERSED", message)
-
-    def _is_repeated(self, path: str, record: Record) -> bool:
-        """Whether recovery wrote it once more, as it may."""
-        name = (path, record.event_id)
-        is_repeated = name in self._ids
-        self._ids[name] = None
-        if len(self._ids) > _MOST_IDS:
-            self._ids.popitem(last=False)
-        return is_repeated
 
 
 def _is_written_at_the_end(record: Record) -> bool:

@@ -71,6 +71,11 @@ def is_short_term_write(record: Record) -> bool:
     return record.event_type == _SHORT_TERM
 
 
+def tells_short_term(record: Record) -> bool:
+    """Whether a record says what is in short-term memory: all of it, or a change."""
+    return is_snapshot(record) or is_short_term_write(record)
+
+
 class KeyMemory:
     """What is known of the memory of one key after the records taken so far.
 

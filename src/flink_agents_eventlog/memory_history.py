@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flink_agents_eventlog.folder import history_of
-from flink_agents_eventlog.key_memory import (
-    KeyMemory,
-    is_short_term_write,
-    is_snapshot,
-    key_of,
-)
+from flink_agents_eventlog.key_memory import KeyMemory, key_of, tells_short_term
 from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.reader import read_located
 from flink_agents_eventlog.sameness import same_json
@@ -40,8 +35,7 @@ def memory_history(
     seen: set[tuple[str, str | None, str]] = set()
     for located in read_located(paths, on_finding):
         record = located.record
-        is_memory = is_snapshot(record) or is_short_term_write(record)
-        if not is_memory or key_of(record) not in names:
+        if not tells_short_term(record) or key_of(record) not in names:
             continue
         history = history_of(located.path)
         name = (history, record.input_run_id, record.event_id)

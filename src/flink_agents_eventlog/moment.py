@@ -12,6 +12,7 @@ from flink_agents_eventlog.key_memory import (
     is_short_term_write,
     is_snapshot,
     key_of,
+    tells_short_term,
 )
 from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.reader import read_located
@@ -127,7 +128,7 @@ class _History:
     def take(self, located: Located, ns: int, limit: int) -> None:
         """Take a record of the key, unless it is later than the moment asked for."""
         record = located.record
-        is_memory = is_snapshot(record) or is_short_term_write(record)
+        is_memory = tells_short_term(record)
         if is_memory and self._is_repeated(record):
             return
         if is_snapshot(record):

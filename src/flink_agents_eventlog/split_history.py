@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folder import history_of
-from flink_agents_eventlog.key_memory import is_short_term_write, is_snapshot, key_of
+from flink_agents_eventlog.key_memory import is_snapshot, key_of, tells_short_term
 from flink_agents_eventlog.record import timestamp_ns
 
 if TYPE_CHECKING:
@@ -48,16 +48,15 @@ class SplitHistories:
     def add(self, located: Located) -> None:
         """Take in a record."""
         record = located.record
-        is_whole = is_snapshot(record)
         key = key_of(record)
-        if key is None or not (is_whole or is_short_term_write(record)):
+        if key is None or not tells_short_term(record):
             return
         try:
             now = timestamp_ns(record.timestamp)
         except ValueError:
             return
         history = self._history(key, history_of(located.path))
-        if is_whole:
+        if is_snapshot(record):
             history.snapshot_ns = max(history.snapshot_ns, now)
         elif now >= history.written_ns:
             history.written_ns = now

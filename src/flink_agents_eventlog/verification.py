@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from flink_agents_eventlog.folder import history_of
 from flink_agents_eventlog.key_memory import (
     KeyMemory,
-    is_short_term_write,
     is_snapshot,
     key_of,
     left_out,
+    tells_short_term,
 )
+from flink_agents_eventlog.recent import Recent
 from flink_agents_eventlog.record import timestamp_order
 from flink_agents_eventlog.sameness import canonical, same_json
 
@@ -46,7 +47,7 @@ class MemoryVerification:
 
     def __init__(self) -> None:
         self._keys: OrderedDict[tuple[str, str], KeyMemory] = OrderedDict()
-        self._seen: OrderedDict[tuple[str, str | None, str], None] = OrderedDict()
+        self._seen: Recent[tuple[str, str | None, str]] = Recent(_MOST_IDS)
         self._missing: dict[str, tuple[int, str, Located]] = {}
         self._has_let_go = False
 
@@ -57,8 +58,9 @@ class MemoryVerification:
         if key is None:
             return
         history = history_of(located.path)
-        is_memory = is_snapshot(record) or is_short_term_write(record)
-        if is_memory and self._is_repeated(history, located):
+        is_memory = tells_short_term(record)
+        name = (history, record.input_run_id, record.event_id)
+        if is_memory and self._seen.again(name):
             return
         memory = self._memory(history, key)
         is_new = memory.snapshot is None and not memory.applied
@@ -94,16 +96,6 @@ class MemoryVerification:
             if _snapshot_order(memory) >= _snapshot_order(other):
                 latest[key] = memory
         yield from latest.items()
-
-    def _is_repeated(self, history: str, located: Located) -> bool:
-        record = located.record
-        name = (history, record.input_run_id, record.event_id)
-        if name in self._seen:
-            return True
-        self._seen[name] = None
-        if len(self._seen) > _MOST_IDS:
-            self._seen.popitem(last=False)
-        return False
 
     def _memory(self, history: str, key: str) -> KeyMemory:
         name = (history, key)
