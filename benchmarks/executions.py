@@ -19,9 +19,9 @@ from flink_agents_eventlog.record import Record, encode, timestamp_text
 from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._execution import Execution, Run, new_id
 from opentelemetry.instrumentation.flink_agents._executions import identity
-from opentelemetry.instrumentation.flink_agents._options import Settings
 from opentelemetry.instrumentation.flink_agents._providers import Providers
 from opentelemetry.instrumentation.flink_agents._runs import OpenRun, new_run
+from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

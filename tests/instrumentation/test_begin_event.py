@@ -10,7 +10,7 @@ from flink_agents_eventlog.memory import apply_writes
 from hosting import brief, input_of, local_runner, log_lines
 from memory_agents import HEARD, Beginner, of_type
 from opentelemetry.instrumentation.flink_agents._memory_settings import memory_settings
-from opentelemetry.instrumentation.flink_agents._options import Settings
+from opentelemetry.instrumentation.flink_agents._settings import Settings
 from opentelemetry.instrumentation.flink_agents._snapshots import SnapshotTurns
 from probing import Stage, perform, play
 

@@ -15,7 +15,7 @@ from opentelemetry.instrumentation.flink_agents import (
     uninstrument,
 )
 from opentelemetry.instrumentation.flink_agents._memory_settings import memory_settings
-from opentelemetry.instrumentation.flink_agents._options import Settings
+from opentelemetry.instrumentation.flink_agents._settings import Settings
 from opentelemetry.instrumentation.flink_agents.events import MemoryEventOptions
 from probing import Stage, perform
 

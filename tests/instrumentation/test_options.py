@@ -18,8 +18,8 @@ from opentelemetry.instrumentation.flink_agents._options import (
     OPTIONS,
     PREFIX,
     Option,
-    Settings,
 )
+from opentelemetry.instrumentation.flink_agents._settings import Settings
 from probing import Stage, perform, play, tool
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "configuration.md"

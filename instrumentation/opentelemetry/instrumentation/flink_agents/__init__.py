@@ -30,10 +30,10 @@ from opentelemetry.instrumentation.flink_agents._masking import Masking
 from opentelemetry.instrumentation.flink_agents._options import (
     MASK_SECRETS,
     ConfigurationError,
-    Settings,
 )
 from opentelemetry.instrumentation.flink_agents._patching import Patcher
 from opentelemetry.instrumentation.flink_agents._providers import Providers
+from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

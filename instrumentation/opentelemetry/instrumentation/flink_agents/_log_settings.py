@@ -13,7 +13,7 @@ from opentelemetry.instrumentation.flink_agents import _options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opentelemetry.instrumentation.flink_agents._options import Settings
+    from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 
 def log_settings(
@@ -44,14 +44,20 @@ class _TypeLevels(Levels):
     """Levels whose types are said in `options=`, the environment or the agent."""
 
     def __init__(
-        self,
-        root: str,
-        settings: Settings,
-        of_agent: Mapping[str, Any],
+        self, root: str, settings: Settings, of_agent: Mapping[str, Any]
     ) -> None:
         super().__init__(default=root)
         self._settings = settings
         self._of_agent = of_agent
+        # For one run: every record asks, and few types are different.
+        self._found: dict[str | None, str] = {}
+
+    def of(self, event_type: str | None) -> str:
+        """Return the level of an event type, looked for once."""
+        found = self._found.get(event_type)
+        if found is None:
+            found = self._found[event_type] = super().of(event_type)
+        return found
 
     def own(self, name: str) -> str | None:
         """Return the level of just this type or namespace, if it has one."""

@@ -13,7 +13,7 @@ from opentelemetry.instrumentation.flink_agents import _options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from opentelemetry.instrumentation.flink_agents._options import Settings
+    from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 _ON_BY_DEFAULT = frozenset(folding.EVENT_TYPE_OF_OPERATION) - {
     folding.SHORT_TERM_READ,

@@ -6,11 +6,8 @@ configuration, default. The table of `docs/configuration.md` is this file's.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +21,8 @@ if TYPE_CHECKING:
 
 PREFIX = "OTEL_PYTHON_FLINK_AGENTS_"
 
-_UNSET: Any = object()
-
-logger = logging.getLogger(__name__)
+UNSET: Any = object()
+"""Stands for a value that nobody has said."""
 
 
 class ConfigurationError(ValueError):
@@ -41,7 +37,7 @@ def _boolean(name: str, value: object) -> bool:
     try:
         return words[str(value).strip().lower()]
     except KeyError:
-        raise _not_allowed(name, value, "true or false") from None
+        raise not_allowed(name, value, "true or false") from None
 
 
 def _natural(name: str, value: object) -> int:
@@ -50,14 +46,14 @@ def _natural(name: str, value: object) -> int:
     except ValueError:
         number = -1
     if isinstance(value, bool) or number < 0:
-        raise _not_allowed(name, value, "a whole number, 0 or more")
+        raise not_allowed(name, value, "a whole number, 0 or more")
     return number
 
 
 def _positive(name: str, value: object) -> int:
     number = _natural(name, value)
     if not number:
-        raise _not_allowed(name, value, "a whole number, 1 or more")
+        raise not_allowed(name, value, "a whole number, 1 or more")
     return number
 
 
@@ -67,7 +63,7 @@ def _text(name: str, value: object) -> str:
     except TypeError:
         text = None
     if not isinstance(text, str) or not text:
-        raise _not_allowed(name, value, "a path")
+        raise not_allowed(name, value, "a path")
     return text
 
 
@@ -75,20 +71,20 @@ def _one_of(*words: str) -> Callable[[str, object], str]:
     def parse(name: str, value: object) -> str:
         word = str(value).strip().lower()
         if word not in words:
-            raise _not_allowed(name, value, " or ".join(words))
+            raise not_allowed(name, value, " or ".join(words))
         return word
 
     return parse
 
 
-def _level(name: str, value: object) -> str:
+def level(name: str, value: object) -> str:
     try:
         return parse_level(getattr(value, "name", value), name)
     except ValueError:
-        raise _not_allowed(name, value, "OFF, STANDARD or VERBOSE") from None
+        raise not_allowed(name, value, "OFF, STANDARD or VERBOSE") from None
 
 
-def _not_allowed(name: str, value: object, allowed: str) -> ConfigurationError:
+def not_allowed(name: str, value: object, allowed: str) -> ConfigurationError:
     return ConfigurationError(f"{name}={value!r} is not allowed: use {allowed}")
 
 
@@ -105,9 +101,9 @@ class Option:
     """Agent configuration key, also in `options=`."""
     argument: str | None = None
     """Keyword argument of `instrument()`."""
-    not_built: Any = _UNSET
+    not_built: Any = UNSET
     """A value that will be allowed once its feature is built."""
-    native_default: Any = _UNSET
+    native_default: Any = UNSET
     """The default in the native dialect, where it is another."""
     not_native: bool = False
     """The native dialect has no place for another value than the default."""
@@ -120,21 +116,21 @@ def _keyed(
     doc: str,
     *,
     variable: str | None = None,
-    native_default: Any = _UNSET,
+    native_default: Any = UNSET,
     not_native: bool = False,
 ) -> Option:
     return Option(
         doc,
         default,
         parse,
-        variable or _variable(key),
+        variable or variable_of(key),
         key=key,
         native_default=native_default,
         not_native=not_native,
     )
 
 
-def _variable(key: str) -> str:
+def variable_of(key: str) -> str:
     return key.upper().replace(".", "_").replace("-", "_")
 
 
@@ -210,7 +206,7 @@ EXECUTION_CONTENT = _keyed(
 LEVEL = _keyed(
     "event-log.level",
     default=DEFAULT_LEVELS[SNAKE],
-    parse=_level,
+    parse=level,
     doc=(
         "How much of an event is written: `OFF` nothing, `STANDARD` cut to the limits"
         " below, `VERBOSE` all; `STANDARD` by default in the native dialect. The same"
@@ -325,9 +321,9 @@ MAX_VALUE_BYTES = _keyed(
 )
 
 OPTIONS = (
+    DIALECT,
     EVENT_LOG,
     EVENT_LOG_DIR,
-    DIALECT,
     OTLP,
     EVENT_LOG_OTLP,
     LLM_ATTEMPTS,
@@ -360,137 +356,3 @@ def type_level_key(name: str) -> str:
 def is_type_level(key: str) -> bool:
     """Whether `key` is that of the level of an event type."""
     return _TYPE_LEVEL.fullmatch(key) is not None
-
-
-class Settings:
-    """The value of every switch, as far as it is known before an agent is.
-
-    Args:
-        arguments: keyword arguments of `instrument()` that were given.
-        options: its `options=`.
-
-    Raises:
-        ConfigurationError: an argument or option has a value that is not allowed.
-        NotImplementedError: it asks for a feature that is not built yet.
-    """
-
-    def __init__(
-        self, arguments: Mapping[str, Any], options: Mapping[str, Any] | None = None
-    ) -> None:
-        options = {} if options is None else options
-        self._said: set[str] = set()
-        if not isinstance(options, Mapping):
-            raise _not_allowed("options", options, "a mapping of configuration keys")
-        _refuse_unknown(options)
-        self._values = {DIALECT: _UNSET}
-        self._values = {DIALECT: self._given(DIALECT, arguments, options)}
-        for option in OPTIONS:
-            self._values[option] = self._given(option, arguments, options)
-        self._type_levels = {
-            key: _level(key, value)
-            for key, value in options.items()
-            if is_type_level(key) and value is not None
-        }
-        variables = PREFIX + _variable(type_level_key("")).removesuffix("_LEVEL")
-        self.has_type_levels = bool(self._type_levels) or any(
-            name.startswith(variables) for name in os.environ
-        )
-        """Whether a level of an event type is set, whatever the agent."""
-
-    def __getitem__(self, option: Option) -> Any:
-        value = self._values[option]
-        return self._default(option) if value is _UNSET else value
-
-    def in_dialect(self, dialect: str) -> Settings:
-        """Return these settings for a processor that writes this dialect."""
-        if dialect == self[DIALECT]:
-            return self
-        copied = copy(self)
-        copied._values = {**self._values, DIALECT: dialect}  # noqa: SLF001
-        return copied
-
-    def for_agent(self, option: Option, configuration: Mapping[str, Any]) -> Any:
-        """Return the value of `option` for an agent with this configuration."""
-        value = self._values[option]
-        if value is not _UNSET:
-            return value
-        key = option.key
-        if key is None or configuration.get(key) is None:
-            return self._default(option)
-        return self._lenient(option, f"agent configuration {key}", configuration[key])
-
-    def type_level(self, key: str, of_agent: object = None) -> str | None:
-        """Return the level of an event type, if it is set.
-
-        Args:
-            key: see `type_level_key`.
-            of_agent: what the agent's configuration says.
-        """
-        if key in self._type_levels:
-            return self._type_levels[key]
-        variable = PREFIX + _variable(key)
-        for name, value in (
-            (variable, os.environ.get(variable) or None),
-            (f"agent configuration {key}", of_agent),
-        ):
-            if value is None:
-                continue
-            try:
-                return _level(name, value)
-            except ConfigurationError as error:
-                self.say_once(logging.WARNING, f"{error}; it is not set instead")
-        return None
-
-    def say_once(self, level: int, message: str) -> None:
-        """Log something about the configuration of an agent, which every run reads."""
-        if message not in self._said:
-            self._said.add(message)
-            logger.log(level, "%s", message)
-
-    def _given(
-        self, option: Option, arguments: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> Any:
-        if option.argument and arguments.get(option.argument) is not None:
-            return self._strict(option, option.argument, arguments[option.argument])
-        if option.key and options.get(option.key) is not None:
-            return self._strict(option, option.key, options[option.key])
-        variable = PREFIX + option.variable
-        if os.environ.get(variable):
-            return self._lenient(option, variable, os.environ[variable])
-        return _UNSET
-
-    def _lenient(self, option: Option, name: str, value: object) -> Any:
-        """A job must not fail over its telemetry: one warning, then the default."""
-        try:
-            return self._strict(option, name, value)
-        except (ConfigurationError, NotImplementedError) as error:
-            message = f"{error}; {self._default(option)!r} is used instead"
-        self.say_once(logging.WARNING, message)
-        return self._default(option)
-
-    def _default(self, option: Option) -> Any:
-        if self._values[DIALECT] == NATIVE and option.native_default is not _UNSET:
-            return option.native_default
-        return option.default
-
-    def _strict(self, option: Option, name: str, value: object) -> Any:
-        parsed = option.parse(name, value)
-        if parsed == option.not_built:
-            raise NotImplementedError(f"{name}={value!r} is not built yet")
-        if (
-            option.not_native
-            and self._values[DIALECT] == NATIVE
-            and parsed != option.default
-        ):
-            allowed = f"{option.default!r}, all that the native dialect has a place for"
-            raise _not_allowed(name, value, allowed)
-        return parsed
-
-
-def _refuse_unknown(options: Mapping[str, Any]) -> None:
-    known = [option.key for option in OPTIONS if option.key]
-    for key in options:
-        if key not in known and not is_type_level(str(key)):
-            raise ConfigurationError(
-                f"There is no option {key!r}: use one of {', '.join(sorted(known))}"
-            )

@@ -22,7 +22,6 @@ from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 from opentelemetry.instrumentation.flink_agents._options import (
     EVENT_LOG,
     OTLP,
-    Settings,
 )
 from opentelemetry.instrumentation.flink_agents._text import safe
 
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
+
+    from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 logger = logging.getLogger(__name__)
 
