@@ -217,14 +217,19 @@ def test_without_the_switch_there_is_no_map_of_previous_values():
     assert event.previous is None
 
 
-def test_the_records_of_the_proposal_fold_as_there():
-    folding = Folding()
+def of_the_proposal(folding):
+    """The first row of CASES C, into a folding of either dialect."""
     folding.updated("a", "b.m1", captured("old"))
     folding.updated("a.b", "m1", captured("kept"))
     folding.cleared("a")
     folding.updated("a", "m2", captured("new"))
     folding.got("a.b", "m1", captured("kept"))
     folding.searched("a.b", "q", hits(("m1", "kept", 0.5)))
+    return folding
+
+
+def test_the_records_of_the_proposal_fold_as_there():
+    folding = of_the_proposal(Folding())
 
     update, get, search = told(folding)
     assert list(update[1].items()) == [("a.b.m1", "kept"), ("a", None), ("a.m2", "new")]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from core.test_folding import hits, plain
+from core.test_folding import hits, of_the_proposal, plain
 from flink_agents_eventlog.folding import captured
 from flink_agents_eventlog.native_folding import NativeFolding
 
@@ -22,13 +22,7 @@ def update(value, cleared=()):
 
 
 def test_the_records_of_the_host_fold_as_there():
-    folding = NativeFolding()
-    folding.updated("a", "b.m1", captured("old"))
-    folding.updated("a.b", "m1", captured("kept"))
-    folding.cleared("a")
-    folding.updated("a", "m2", captured("new"))
-    folding.got("a.b", "m1", captured("kept"))
-    folding.searched("a.b", "q", hits(("m1", "kept", 0.5)))
+    folding = of_the_proposal(NativeFolding())
 
     hit = {"id": "m1", "value": "kept", "score": 0.5}
     assert told(folding) == [

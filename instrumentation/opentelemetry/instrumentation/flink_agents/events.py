@@ -129,6 +129,7 @@ else:
 
         EVENT_TYPE: ClassVar[str]
         _VALUE_IS_REQUIRED: ClassVar[bool] = True
+        _FIELDS: ClassVar[tuple[str, ...]] = ("key", "value", "previous")
 
         def __init__(
             self,
@@ -147,10 +148,9 @@ else:
 
             Raises:
                 ValueError: `key` or `value` is missing or holds no JSON.
-                TypeError: `value` is no mapping.
+                TypeError: `value` is no mapping, or `cleared_sets` no list of names.
             """
-            found = event.attributes
-            typed = cls(found.get("key"), found.get("value"), found.get("previous"))
+            typed = cls(**{name: event.attributes.get(name) for name in cls._FIELDS})
             typed.id = event.id
             return typed
 
@@ -222,6 +222,12 @@ class LongTermUpdateEvent(_KeyedEvent):
             super().__init__(key, value, cleared_sets=_checked_sets(cleared), **fields)
 
     else:
+        _FIELDS: ClassVar[tuple[str, ...]] = (
+            "key",
+            "value",
+            "previous",
+            "cleared_sets",
+        )
 
         def __init__(  # type: ignore[misc]
             self,
@@ -233,20 +239,6 @@ class LongTermUpdateEvent(_KeyedEvent):
             super().__init__(key, value, previous)
             if cleared_sets is not None:
                 self.attributes["cleared_sets"] = _checked_sets(cleared_sets)
-
-        @classmethod
-        def from_event(cls, event: Any) -> Any:
-            """Return the typed form of a base event; its id is kept.
-
-            Raises:
-                ValueError: `key` or `value` is missing or holds no JSON.
-                TypeError: `value` is no mapping, or `cleared_sets` no list of names.
-            """
-            typed = super().from_event(event)
-            cleared = _checked_sets(event.attributes.get("cleared_sets"))
-            if cleared is not None:
-                typed.attributes["cleared_sets"] = cleared
-            return typed
 
         @property
         def cleared_sets(self) -> list[str]:  # type: ignore[misc]
