@@ -105,9 +105,14 @@ def test_a_call_tells_its_messages_its_answer_and_its_cost(instrument, tmp_path)
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": "openai",
             "gen_ai.request.model": "scripted",
+            "gen_ai.request.temperature": 0.1,
+            "gen_ai.response.finish_reasons": ["stop"],
+            "gen_ai.response.id": "chatcmpl-1",
             "gen_ai.response.model": "scripted",
             "gen_ai.usage.input_tokens": 20,
             "gen_ai.usage.output_tokens": 10,
+            "server.address": "127.0.0.1",
+            "server.port": "port",
         },
     }
 

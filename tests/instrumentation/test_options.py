@@ -342,7 +342,7 @@ NOT_BUILT_ARGUMENTS = [
     {option.argument: option.not_built}
     for option in OPTIONS
     if option.argument and isinstance(option.not_built, (bool, str))
-] + [{"logger_provider": object()}]
+]
 
 
 @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ REFUSED = [
     {"event_log": "maybe"},
     {"no_such": 1},
     {"options": {"no-such": 1}},
-    {"logger_provider": object()},
+    {"event_log_otlp": True},
 ]
 
 

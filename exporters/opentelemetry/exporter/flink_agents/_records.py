@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def started_record(execution: Execution) -> Record:
     """The record of a start: identity, and the input of what is not an action."""
     attributes: dict[str, Any] = {}
-    if execution.input is not None:
+    if execution.input is not None and _has_content(execution):
         attributes["input"] = execution.input
     return _record(execution, lifecycle.STARTED, execution.started_ns, attributes)
 
@@ -23,7 +23,7 @@ def started_record(execution: Execution) -> Record:
 def terminal_record(execution: Execution, status: str) -> Record:
     """The record of an end: output, error and, of a repeated call, its attempts."""
     attributes: dict[str, Any] = {}
-    if execution.output is not None:
+    if execution.output is not None and _has_content(execution):
         attributes["output"] = execution.output
     if execution.error_type is not None:
         attributes["error_type"] = execution.error_type
@@ -32,6 +32,11 @@ def terminal_record(execution: Execution, status: str) -> Record:
         attributes["attempts"] = [_attempt(each) for each in execution.attempts]
     ended_ns = execution.ended_ns or execution.started_ns
     return _record(execution, status, ended_ns, attributes)
+
+
+def _has_content(execution: Execution) -> bool:
+    log = execution.run.log
+    return log is not None and log.execution_content
 
 
 def _record(

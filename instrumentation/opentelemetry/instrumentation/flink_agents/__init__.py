@@ -25,6 +25,9 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
 from opentelemetry.instrumentation.flink_agents import _health, _host, _table
+from opentelemetry.instrumentation.flink_agents._completion_hook import (
+    completion_hook,
+)
 from opentelemetry.instrumentation.flink_agents._core import Core
 from opentelemetry.instrumentation.flink_agents._masking import Masking
 from opentelemetry.instrumentation.flink_agents._options import (
@@ -38,6 +41,7 @@ from opentelemetry.instrumentation.flink_agents._settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from opentelemetry._logs import LoggerProvider
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
@@ -118,9 +122,16 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
         mask = given.get("mask")
         if mask is None and settings[MASK_SECRETS]:
             mask = Masking.secrets()
-        core.providers.configure(settings, given.get("tracer_provider"), mask)
-        self._given = given
         meter_provider = given.get("meter_provider")
+        core.providers.configure(
+            settings,
+            given.get("tracer_provider"),
+            mask,
+            meter_provider=meter_provider,
+            logger_provider=given.get("logger_provider"),
+            hook=completion_hook(given.get("completion_hook")),
+        )
+        self._given = given
         if core.meter_provider is None or meter_provider is not core.meter_provider[0]:
             core.meter_provider = (meter_provider,)
             providers = core.providers
@@ -139,7 +150,8 @@ def _settings(
     *,
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
-    logger_provider: Any = None,
+    logger_provider: LoggerProvider | None = None,
+    completion_hook: Any = None,
     mask: Callable[[str, Any], Any] | None = None,
     options: Mapping[str, Any] | None = None,
     event_log: bool | None = None,
@@ -150,9 +162,7 @@ def _settings(
     llm_attempts: str | None = None,
 ) -> Settings:
     """Check the arguments of `instrument()` and return the switches among them."""
-    del tracer_provider, meter_provider
-    if logger_provider is not None:
-        raise NotImplementedError("logger_provider is not built yet")
+    del tracer_provider, meter_provider, logger_provider, completion_hook
     if mask is not None and not callable(mask):
         raise ConfigurationError(
             f"mask={mask!r} is not allowed: use Masking(keys=…, patterns=…) or a"
@@ -178,7 +188,10 @@ def instrument(**kwargs: Any) -> None:
     Args:
         **kwargs: any of
 
-            * `tracer_provider`, `meter_provider`: default the global ones.
+            * `tracer_provider`, `meter_provider`, `logger_provider`: default the
+              global ones.
+            * `completion_hook`: the GenAI conventions' hook, by default the one of
+              `OTEL_INSTRUMENTATION_GENAI_COMPLETION_HOOK`.
             * `event_log` (True): False for spans only.
             * `event_log_dir`: folder of the Event Log.
             * `dialect` ("snake"): format of the records; "native" is that of the host

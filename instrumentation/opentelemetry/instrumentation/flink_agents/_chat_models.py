@@ -22,6 +22,10 @@ from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import _host, semconv
 from opentelemetry.instrumentation.flink_agents._core import current
 from opentelemetry.instrumentation.flink_agents._coroutines import driven
+from opentelemetry.instrumentation.flink_agents._inference import (
+    Inference,
+    server_attributes,
+)
 from opentelemetry.instrumentation.flink_agents._options import LLM_ATTEMPTS
 from opentelemetry.instrumentation.flink_agents._patching import Patch
 from opentelemetry.instrumentation.flink_agents._shared_inference import (
@@ -104,16 +108,27 @@ class _Call:
         """Keep the answer and what it says of its cost."""
         execution = self._opened.execution
         execution.output = self._opened.run.content("output", response)
-        attributes = self._shared.attributes() if self._shared is not None else {}
-        usage = response.extra_args if _host.is_chat_message(response) else {}
-        for name, metadata, attribute in _USAGE:
-            if isinstance(usage.get(name), int):
-                attributes[attribute] = usage[name]
+        attributes = self._told(response)
+        for _, metadata, attribute in _USAGE:
             if attribute in attributes:
                 execution.metadata[metadata] = attributes[attribute]
-        if isinstance(usage.get("model_name"), str):
-            attributes[semconv.GEN_AI_RESPONSE_MODEL] = safe(usage["model_name"])
         self._opened.annotate(attributes)
+
+    def _told(self, response: Any) -> dict[str, Any]:
+        """What is known of the answer: the nearer to the provider, the better."""
+        extra = response.extra_args if _host.is_chat_message(response) else {}
+        told = {
+            attribute: extra[name]
+            for name, _, attribute in _USAGE
+            if isinstance(extra.get(name), int)
+        }
+        if isinstance(extra.get("model_name"), str):
+            told[semconv.GEN_AI_RESPONSE_MODEL] = safe(extra["model_name"])
+        if self._shared is not None:
+            told.update(self._shared.attributes())
+        if self._opened.inference is not None:
+            told.update(self._opened.inference.answer)
+        return told
 
     @guarded
     def _ended(self, error: BaseException | None) -> None:
@@ -230,12 +245,19 @@ def open_llm(
         execution.metadata["model"] = model.model
     if messages is not None:
         execution.input = around.run.content("input", messages)
-    return around.open_child(
+    opened = around.open_child(
         execution,
         f"chat {execution.metadata.get('model', execution.entity_name)}",
         kind=SpanKind.CLIENT,
-        attributes=_attributes(execution, loop),
+        attributes={**_attributes(execution, loop), **_server(model)},
     )
+    opened.inference = Inference(execution.metadata["provider"])
+    return opened
+
+
+def _server(model: Any) -> dict[str, Any]:
+    """Where the model is asked; known at the start from 0.3 of the host."""
+    return server_attributes(getattr(model, "_resolved_connection", None))
 
 
 def _attributes(execution: Execution, loop: ChatLoop | None) -> dict[str, Any]:

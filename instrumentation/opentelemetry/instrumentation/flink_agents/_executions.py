@@ -41,9 +41,15 @@ if TYPE_CHECKING:
 
     from opentelemetry.exporter.flink_agents._execution import Run
     from opentelemetry.instrumentation.flink_agents._action_memory import ActionMemory
+    from opentelemetry.instrumentation.flink_agents._inference import Inference
     from opentelemetry.instrumentation.flink_agents._providers import Session
     from opentelemetry.instrumentation.flink_agents._runs import OpenRun
     from opentelemetry.instrumentation.flink_agents._tools import ToolCalls
+
+
+_RAN = (lifecycle.FINISHED, lifecycle.FAILED)
+_LONGEST_DESCRIPTION = 16_384
+"""Characters of an error's message: a span that is too large loses its whole batch."""
 
 
 def identity(run: Run, execution: Execution | None = None) -> dict[str, Any]:
@@ -75,16 +81,25 @@ class OpenExecution:
     """
 
     def __init__(
-        self, run: OpenRun, execution: Execution, span: Span | None, context: Context
+        self,
+        run: OpenRun,
+        execution: Execution,
+        span: Span | None,
+        context: Context,
+        attributes: dict[str, Any],
     ) -> None:
         self.run = run
         self.execution = execution
         self.context = context
+        self.span = span
+        self.attributes = attributes
+        """What its span says beside the identity and the content."""
+        self.inference: Inference | None = None
+        """Of a call of a chat model."""
         self.tool_calls: ToolCalls | None = None
         """Of an action that works off a tool request."""
         self.memory: ActionMemory | None = None
         """Of an action whose memory operations become events."""
-        self._span = span
         self._token: Any = None
 
     @guarded
@@ -99,7 +114,7 @@ class OpenExecution:
     @property
     def has_span(self) -> bool:
         """Whether there is a span of it."""
-        return self._span is not None
+        return self.span is not None
 
     def ended_by(self, error: BaseException | None) -> None:
         """End as `error` says: finished, abandoned by `GeneratorExit`, or failed."""
@@ -129,9 +144,15 @@ class OpenExecution:
 
     @guarded
     def annotate(self, attributes: dict[str, Any]) -> None:
-        """Add attributes to the span."""
-        if self._span is not None and not self.execution.closed:
-            self._span.set_attributes(attributes)
+        """Add attributes to what the operation says of itself."""
+        self.attributes.update(attributes)
+        self.show(attributes)
+
+    @guarded
+    def show(self, attributes: dict[str, Any]) -> None:
+        """Add attributes to the span alone."""
+        if self.span is not None and not self.execution.closed:
+            self.run.session.add_attributes(self.span, attributes)
 
     @guarded
     def returned(self, value: Any) -> None:
@@ -172,8 +193,8 @@ class OpenExecution:
     def _failed_by(self, cause: BaseException) -> None:
         self.execution.error_type = error_type(cause)
         self.execution.error_message = error_message(cause)
-        if self._span is not None:
-            mark_failed(self.run.session, self._span, cause)
+        if self.span is not None:
+            mark_failed(self.run.session, self.span, cause)
 
     def _end(self, status: str | None, ended_ns: int | None = None) -> None:
         execution = self.execution
@@ -182,10 +203,20 @@ class OpenExecution:
         execution.subject = None
         execution.status = status
         execution.ended_ns = ended_ns or execution.ended_ns or time.time_ns()
-        end_span(self._span, execution.ended_ns)
+        if status in _RAN:
+            self.run.session.content.ended(self)
+            self._measure()
+        end_span(self.span, execution.ended_ns)
         if not execution.closed:
             self.run.session.processor.ended(execution)
         self.run.closed(self)
+
+    def _measure(self) -> None:
+        execution, attributes = self.execution, self.attributes
+        if execution.error_type is not None:
+            attributes = {**attributes, semconv.ERROR_TYPE: safe(execution.error_type)}
+        took = (execution.ended_ns or 0) - execution.started_ns
+        self.run.session.instruments.ended(attributes, took, self.context)
 
 
 def open_execution(
@@ -216,20 +247,20 @@ def open_execution(
     if not execution.claimed:
         # No SDK, a disabled scope, or a processor before ours that raised.
         session.processor.started(execution)
-    return OpenExecution(run, execution, span, context)
+    return OpenExecution(run, execution, span, context, attributes)
 
 
 @guarded
 def mark_failed(session: Session, span: Span, error: BaseException) -> None:
     """Say on `span` that it ended by `error`."""
-    span.set_attribute(semconv.ERROR_TYPE, safe(error_type(error)))
+    session.add_attributes(span, {semconv.ERROR_TYPE: safe(error_type(error))})
     description = None
     if session.settings[OTLP_ERROR_MESSAGES]:
         description = safe(
             session.processor.masked_text(
                 "event_attributes.error_message", error_message(error)
             )
-        )
+        )[:_LONGEST_DESCRIPTION]
     span.set_status(Status(StatusCode.ERROR, description))
 
 

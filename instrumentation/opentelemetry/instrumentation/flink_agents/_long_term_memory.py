@@ -19,6 +19,7 @@ from flink_agents_eventlog.folding import Hit
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import semconv
 from opentelemetry.instrumentation.flink_agents._core import current, current_action
+from opentelemetry.instrumentation.flink_agents._memory_content import MemoryContent
 from opentelemetry.instrumentation.flink_agents._operation_spans import OperationSpan
 from opentelemetry.instrumentation.flink_agents._patching import Patch, PatchedFunction
 from opentelemetry.instrumentation.flink_agents._text import safe
@@ -26,6 +27,7 @@ from opentelemetry.instrumentation.flink_agents._text import safe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
     from opentelemetry.instrumentation.flink_agents._patching import Wrapper
 
     Note = Callable[["_Operation", Any, Any, Any], None]
@@ -58,6 +60,7 @@ class _Operation(OperationSpan):
         self.is_inner = isinstance(get_value(_OPERATION), _Operation)
         action = current_action()
         self.memory = action.memory if action is not None else None
+        self.content = _content_of(current())
         attributes = {
             semconv.GEN_AI_OPERATION_NAME: name,
             semconv.GEN_AI_PROVIDER_NAME: provider,
@@ -65,9 +68,33 @@ class _Operation(OperationSpan):
         }
         super().__init__(current(), name, attributes, set_value(_OPERATION, self))
 
+    @property
+    def is_observed(self) -> bool:
+        """Whether anybody wants to know what it did to single records."""
+        return self.memory is not None or self.content is not None
+
+    @guarded
     def answered(self) -> None:
         """Say how many records it was about."""
         self.annotate({semconv.GEN_AI_MEMORY_RECORD_COUNT: self.recorded})
+        if self.content is not None:
+            self.show(self.content.attributes())
+
+    def told(self, record_id: object, content: object, score: object = None) -> None:
+        """Take note of the content of a record, if content is wanted."""
+        if self.content is not None:
+            self.content.record(record_id, content, score)
+
+    def asked(self, query: object) -> None:
+        """Take note of a query, if content is wanted."""
+        if self.content is not None:
+            self.content.asked(query)
+
+
+def _content_of(around: OpenExecution | None) -> MemoryContent | None:
+    if around is None or not around.run.session.content.on_spans:
+        return None
+    return MemoryContent(around.run.session)
 
 
 class CarryingMethod(PatchedFunction):
@@ -88,7 +115,7 @@ def patches() -> list[Patch]:
     """Return the patches of this file."""
     table = (
         # method, GenAI operation, what reads the answer
-        ("add", "upsert_memory", _nothing),
+        ("add", "upsert_memory", _added),
         ("get", "search_memory", _got),
         ("search", "search_memory", _found),
         ("delete", "delete_memory", _deleted),
@@ -152,7 +179,7 @@ def _collected(note: Note) -> Wrapper:
     ) -> Any:
         result = wrapped(*args, **kwargs)
         operation = get_value(_OPERATION)
-        if isinstance(operation, _Operation) and operation.memory is not None:
+        if isinstance(operation, _Operation) and operation.is_observed:
             guarded(note)(operation, result, args, kwargs)
         return result
 
@@ -164,12 +191,16 @@ def _unused(wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     return wrapped(*args, **kwargs)
 
 
-def _nothing(_: _Operation, __: Any, ___: Any, ____: Any) -> None:
-    """Read nothing: the calls below have told it."""
+def _added(operation: _Operation, ids: Any, _: Any, __: Any) -> None:
+    """Count what was given where the calls below have not told what became of it."""
+    if not operation.is_observed:
+        operation.recorded = len(ids)
 
 
 def _got(operation: _Operation, items: Any, _: Any, __: Any) -> None:
     operation.recorded = len(items)
+    for item in items:
+        operation.told(item.id, item.value)
     if operation.memory is None or operation.is_inner:
         return  # a compaction reads for itself, not for the action
     for item in items:
@@ -178,8 +209,13 @@ def _got(operation: _Operation, items: Any, _: Any, __: Any) -> None:
 
 def _found(operation: _Operation, items: Any, args: Any, kwargs: Any) -> None:
     operation.recorded = len(items)
-    if operation.memory is not None and not operation.has_hits:
-        query = args[2] if len(args) > 2 else kwargs["query"]  # noqa: PLR2004
+    query = args[2] if len(args) > 2 else kwargs["query"]  # noqa: PLR2004
+    operation.asked(query)
+    if operation.has_hits:
+        return
+    for item in items:
+        operation.told(item.id, item.value)
+    if operation.memory is not None:
         found = (Hit(item.id, item.value) for item in items)
         operation.memory.searched(operation.memory_set, query, found)
 
@@ -209,35 +245,38 @@ def _mem0_added(operation: _Operation, answer: Any, _: Any, __: Any) -> None:
     memory = operation.memory
     for entry in answer.get("results", []):
         event = str(entry.get("event", "")).upper()
-        if memory is None or "id" not in entry:
+        if "id" not in entry or event not in {"ADD", "UPDATE", "DELETE"}:
             continue
-        if event in {"ADD", "UPDATE"}:
-            memory.updated(operation.memory_set, entry["id"], entry.get("memory"))
-        elif event == "DELETE":
+        operation.told(entry["id"], entry.get("memory"))
+        if memory is not None and event == "DELETE":
             memory.deleted(operation.memory_set, [entry["id"]])
-        else:
-            continue
+        elif memory is not None:
+            memory.updated(operation.memory_set, entry["id"], entry.get("memory"))
         operation.recorded += 1
 
 
 def _mem0_found(operation: _Operation, answer: Any, args: Any, kwargs: Any) -> None:
     query = args[1] if len(args) > 1 else kwargs["query"]
-    found = (
+    found = [
         Hit(entry["id"], entry.get("memory"), entry.get("score"))
         for entry in answer.get("results", [])
         if "id" in entry
-    )
+    ]
     operation.has_hits = True
+    for hit in found:
+        operation.told(*hit[:3])
     if operation.memory is not None:
         operation.memory.searched(operation.memory_set, query, found)
 
 
 def _store_added(operation: _Operation, ids: Any, args: Any, kwargs: Any) -> None:
     """Take over what a vector store was given; mem0's own stores are told by mem0."""
-    if operation.provider != _VECTOR_STORE or operation.memory is None:
+    if operation.provider != _VECTOR_STORE:
         return
     documents = args[1] if len(args) > 1 else kwargs["documents"]
     documents = documents if isinstance(documents, list) else [documents]
     for item_id, document in zip(ids, documents, strict=False):
-        operation.memory.updated(operation.memory_set, item_id, document.content)
+        operation.told(item_id, document.content)
+        if operation.memory is not None:
+            operation.memory.updated(operation.memory_set, item_id, document.content)
         operation.recorded += 1

@@ -12,12 +12,17 @@ from opentelemetry.trace import SpanKind, set_span_in_context
 
 from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._guard import guarded
+from opentelemetry.instrumentation.flink_agents import semconv
 from opentelemetry.instrumentation.flink_agents._executions import (
     end_span,
     identity,
     mark_failed,
 )
-from opentelemetry.instrumentation.flink_agents._text import deepest_cause
+from opentelemetry.instrumentation.flink_agents._text import (
+    deepest_cause,
+    error_type,
+    safe,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -43,6 +48,8 @@ class OperationSpan:
         context: Context,
     ) -> None:
         self._session = around.run.session if around is not None else None
+        self._attributes = attributes
+        self._started_ns = time.time_ns()
         self._span: Any = None
         self._context = context
         self._token: Any = None
@@ -65,14 +72,26 @@ class OperationSpan:
 
     @guarded
     def annotate(self, attributes: dict[str, Any]) -> None:
-        """Add attributes."""
-        if self._span is not None:
-            self._span.set_attributes(attributes)
+        """Add attributes to what the operation says of itself."""
+        self._attributes.update(attributes)
+        self.show(attributes)
+
+    @guarded
+    def show(self, attributes: dict[str, Any]) -> None:
+        """Add attributes to the span alone."""
+        if self._span is not None and self._session is not None:
+            self._session.add_attributes(self._span, attributes)
 
     @guarded
     def _ended(self, error: BaseException | None) -> None:
-        if self._span is None or self._session is None:
+        if self._session is None:
             return
+        ended_ns = time.time_ns()
         if error is not None:
-            mark_failed(self._session, self._span, deepest_cause(error))
-        end_span(self._span, time.time_ns())
+            cause = deepest_cause(error)
+            self._attributes[semconv.ERROR_TYPE] = safe(error_type(cause))
+            if self._span is not None:
+                mark_failed(self._session, self._span, cause)
+        took = ended_ns - self._started_ns
+        self._session.instruments.ended(self._attributes, took, self._context)
+        end_span(self._span, ended_ns)

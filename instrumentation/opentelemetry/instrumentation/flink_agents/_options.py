@@ -188,6 +188,12 @@ OTLP_ERROR_MESSAGES = Option(
     parse=_boolean,
     variable="OTLP_ERROR_MESSAGES",
 )
+OTLP_CONTENT_BYTES = Option(
+    "How many bytes of content one span or event may carry; 0 is no limit.",
+    default=256 * 2**10,
+    parse=_natural,
+    variable="OTLP_CONTENT_BYTES",
+)
 MASK_SECRETS = Option(
     "Mask common secrets, as `Masking.secrets()` does; a `mask` that is given wins.",
     default=False,
@@ -328,6 +334,7 @@ OPTIONS = (
     EVENT_LOG_OTLP,
     LLM_ATTEMPTS,
     OTLP_ERROR_MESSAGES,
+    OTLP_CONTENT_BYTES,
     MASK_SECRETS,
     EXECUTION_CONTENT,
     LEVEL,

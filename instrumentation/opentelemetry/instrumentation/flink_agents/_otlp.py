@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SECONDS_TO_FLUSH = 2.0
 """How long the end of a process may wait for an endpoint that does not answer."""
 
+_CHARACTERS = 2**19
+"""Of attributes in one request; a character has up to four bytes."""
+
 logger = logging.getLogger(__name__)
 
 # The exporters report every retry here. Ours is to cost one warning in all.
@@ -151,11 +154,16 @@ class QuietExporter(SpanExporter):
             self._exporter.shutdown()
 
     def _export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = SpanExportResult.SUCCESS
         try:
-            return self._exporter.export(spans)
+            for portion in portions(spans):
+                result = self._exporter.export(portion)
+                if result is not SpanExportResult.SUCCESS:
+                    break  # the endpoint would not take the others either
         except Exception:  # an exporter is not to end its thread
             logger.debug("The OTLP exporter failed", exc_info=True)
-            return SpanExportResult.FAILURE
+            result = SpanExportResult.FAILURE
+        return result
 
     def _say(self, *, failed: bool) -> None:
         if failed and not self._failing:
@@ -166,6 +174,23 @@ class QuietExporter(SpanExporter):
         elif self._failing and not failed:
             logger.info("Spans are exported over OTLP again")
         self._failing = failed
+
+
+def portions(spans: Sequence[ReadableSpan]) -> Iterator[Sequence[ReadableSpan]]:
+    """Yield `spans` in requests that a backend takes: by default 4 MiB at most."""
+    begin, size = 0, 0
+    for index, span in enumerate(spans):
+        more = _size(span)
+        if size + more > _CHARACTERS and index > begin:
+            yield spans[begin:index]
+            begin, size = index, 0
+        size += more
+    yield spans[begin:]
+
+
+def _size(span: ReadableSpan) -> int:
+    values = (span.attributes or {}).values()
+    return sum(len(value) for value in values if isinstance(value, str))
 
 
 def forwarding_processor() -> ScopedBatchSpanProcessor | None:

@@ -6,6 +6,7 @@ import atexit
 import logging
 import threading
 import weakref
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
@@ -18,19 +19,27 @@ from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from opentelemetry.exporter.flink_agents._execution import SCOPE
 from opentelemetry.exporter.flink_agents._guard import faults, guarded
 from opentelemetry.instrumentation.flink_agents import _otlp
+from opentelemetry.instrumentation.flink_agents._content import ContentCapture
 from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
+from opentelemetry.instrumentation.flink_agents._metrics import Instruments
 from opentelemetry.instrumentation.flink_agents._options import (
     EVENT_LOG,
     OTLP,
+    OTLP_CONTENT_BYTES,
 )
 from opentelemetry.instrumentation.flink_agents._text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from opentelemetry._logs import LoggerProvider
     from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, Tracer
 
+    from opentelemetry.instrumentation.flink_agents._completion_hook import (
+        CompletionHook,
+    )
     from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -69,6 +78,10 @@ class RecordDropped(Sampler):
         return f"RecordDropped({self.root.get_description()})"
 
 
+_MANY_ATTRIBUTES = 64
+"""More than any span of ours has."""
+
+
 class Session:
     """What one run uses from its beginning to its end."""
 
@@ -77,12 +90,23 @@ class Session:
         tracer: Tracer,
         processor: EventLogSpanProcessor,
         settings: Settings,
+        *,
         flush: Callable[[], None],
+        instruments: Instruments,
+        content: ContentCapture,
     ) -> None:
         self.processor = processor
         self.settings = settings
         self.flush = flush
+        self.instruments = instruments
+        self.content = content
         self._tracer = tracer
+        limits = getattr(tracer, "_span_limits", None)
+        self.value_length: int | None = getattr(
+            limits, "max_span_attribute_length", None
+        )
+        """How many characters of an attribute the SDK keeps; None for all."""
+        self._most: int | None = getattr(limits, "max_span_attributes", None)
 
     @guarded
     def start_span(self, name: str, context: Context, **arguments: Any) -> Span | None:
@@ -93,6 +117,9 @@ class Session:
         """
         if not is_instrumentation_enabled():
             return None
+        attributes = arguments.get("attributes")
+        if self._most is not None and attributes and len(attributes) > self._most:
+            arguments["attributes"] = dict(islice(attributes.items(), self._most))
         span = self._tracer.start_span(
             safe(name),
             context,
@@ -105,6 +132,19 @@ class Session:
         is_new = started.is_valid and started.span_id != around.span_id
         return span if is_new else None
 
+    def add_attributes(self, span: Any, attributes: dict[str, Any]) -> None:
+        """Add attributes to a span of ours, as far as there is room for them.
+
+        The SDK makes room by dropping the oldest: those that identify a span.
+        """
+        if self._most is not None and self._most < _MANY_ATTRIBUTES:
+            has = getattr(span, "attributes", None) or {}
+            known = {name: attributes[name] for name in attributes if name in has}
+            new = {name: attributes[name] for name in attributes if name not in has}
+            room = max(self._most - len(has), 0)
+            attributes = {**known, **dict(islice(new.items(), room))}
+        span.set_attributes(attributes)
+
 
 class Providers:
     """Attaches the Event Log to the provider in force, run by run, and detaches it."""
@@ -114,6 +154,9 @@ class Providers:
         self._settings: Settings
         self._mask: Callable[[str, Any], Any] | None = None
         self._explicit: trace.TracerProvider | None = None
+        self._meter_provider: MeterProvider | None = None
+        self._logger_provider: LoggerProvider | None = None
+        self._hook: CompletionHook | None = None
         self._own_processor = EventLogSpanProcessor()
         self._own_processor.alone = False
         self._adopted: list[EventLogSpanProcessor] = []
@@ -131,16 +174,26 @@ class Providers:
         settings: Settings,
         explicit: trace.TracerProvider | None,
         mask: Callable[[str, Any], Any] | None,
+        *,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        hook: CompletionHook | None = None,
     ) -> None:
         """Take over what `instrument()` was given, from the next run.
 
         Args:
             settings: the switches.
-            explicit: the provider to use; None for the global one.
+            explicit: the tracer provider to use; None for the global one.
             mask: the mask of the Event Log.
+            meter_provider: where metrics go; None for the global one.
+            logger_provider: where events go; None for the global one.
+            hook: the completion hook, if there is one.
         """
         self._settings = settings
         self._explicit = explicit
+        self._meter_provider = meter_provider
+        self._logger_provider = logger_provider
+        self._hook = hook
         self._mask = self._own_processor.mask = mask
         if not settings[OTLP]:
             self._stop_forwarding()
@@ -183,6 +236,7 @@ class Providers:
             self._private.shutdown()
         # The counts are asked for after this; the providers are let go.
         self._current = self._explicit = self._private = None
+        self._meter_provider = self._logger_provider = self._hook = None
         self._sampled.clear()
 
     def _in_force(self) -> trace.TracerProvider:
@@ -211,7 +265,19 @@ class Providers:
         settings = self._settings
         if processor.dialect != SNAKE:
             settings = settings.in_dialect(processor.dialect)
-        return Session(tracer, processor, settings, self.flush)
+        return Session(
+            tracer,
+            processor,
+            settings,
+            flush=self.flush,
+            instruments=Instruments(self._meter_provider, self._version),
+            content=ContentCapture(
+                self._logger_provider,
+                self._hook,
+                self._version,
+                settings[OTLP_CONTENT_BYTES],
+            ),
+        )
 
     @guarded
     def _add_to(self, provider: Any) -> None:

@@ -22,7 +22,11 @@ from opentelemetry.instrumentation.flink_agents._executions import (
     open_execution,
 )
 from opentelemetry.instrumentation.flink_agents._log_settings import log_settings
-from opentelemetry.instrumentation.flink_agents._text import deepest_cause, safe
+from opentelemetry.instrumentation.flink_agents._text import (
+    deepest_cause,
+    error_type,
+    safe,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,17 +75,18 @@ class OpenRun:
         self._has_failed = False
         # Until the end only: its traceback leads to all that the host had in hand.
         self._error: BaseException | None = None
+        self._attributes = {
+            semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_INVOKE_AGENT,
+            semconv.GEN_AI_AGENT_NAME: safe(run.agent_name or "unknown"),
+        }
+        self._started_ns = time.time_ns()
         # A run inside an action is a run of its own.
         around = with_execution(None, ambient)
         self._span = session.start_span(
             f"invoke_agent {run.agent_name}",
             around,
             kind=SpanKind.INTERNAL,
-            attributes={
-                **identity(run),
-                semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_INVOKE_AGENT,
-                semconv.GEN_AI_AGENT_NAME: safe(run.agent_name or "unknown"),
-            },
+            attributes={**identity(run), **self._attributes},
         )
         self._context = (
             around if self._span is None else set_span_in_context(self._span, around)
@@ -177,26 +182,39 @@ class OpenRun:
         for opened in self.open_executions:
             opened.abandon()
         error, self._error = self._error or error, None
+        ended_ns = time.time_ns()
+        if not self.incomplete:
+            self._measure(error, ended_ns - self._started_ns)
         if self._span is None:
             return
         if self.incomplete:
-            self._span.set_attributes({semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True})
+            self.session.add_attributes(
+                self._span, {semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True}
+            )
         if error is not None:
             mark_failed(self.session, self._span, deepest_cause(error))
-        end_span(self._span, time.time_ns())
+        end_span(self._span, ended_ns)
+
+    def _measure(self, error: BaseException | None, took: int) -> None:
+        attributes = self._attributes
+        if error is not None:
+            kind = safe(error_type(deepest_cause(error)))
+            attributes = {**attributes, semconv.ERROR_TYPE: kind}
+        self.session.instruments.ended(attributes, took, self._context)
 
     def closed(self, opened: OpenExecution) -> None:
         """Take note that `opened` has ended."""
         self._open.pop(id(opened), None)
 
     def content(self, name: str, value: Any) -> Any:
-        """Return `value` as it is now, encoded; None where content is not kept.
+        """Return `value` as it is now, encoded; None where nobody is to have it.
 
         Args:
             name: `input` or `output`.
             value: any value of the host's.
         """
-        if self.run.log is None or not self.run.log.execution_content:
+        is_logged = self.run.log is not None and self.run.log.execution_content
+        if not is_logged and not self.session.content.is_wanted:
             return None
         return self.session.processor.snapshot(f"event_attributes.{name}", value)
 

@@ -13,18 +13,37 @@ SERVER_PORT: Final = "server.port"
 
 # GenAI semantic conventions 1.41, gen_ai.* spans.
 GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
+GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
+GEN_AI_MEMORY_QUERY_TEXT: Final = "gen_ai.memory.query.text"
 GEN_AI_MEMORY_RECORD_COUNT: Final = "gen_ai.memory.record.count"
+GEN_AI_MEMORY_RECORDS: Final = "gen_ai.memory.records"
 GEN_AI_MEMORY_STORE_ID: Final = "gen_ai.memory.store.id"
 GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
+GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 GEN_AI_OUTPUT_TYPE: Final = "gen_ai.output.type"
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+GEN_AI_REQUEST_CHOICE_COUNT: Final = "gen_ai.request.choice.count"
+GEN_AI_REQUEST_FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
+GEN_AI_REQUEST_MAX_TOKENS: Final = "gen_ai.request.max_tokens"
 GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_REQUEST_PRESENCE_PENALTY: Final = "gen_ai.request.presence_penalty"
+GEN_AI_REQUEST_SEED: Final = "gen_ai.request.seed"
+GEN_AI_REQUEST_STOP_SEQUENCES: Final = "gen_ai.request.stop_sequences"
+GEN_AI_REQUEST_TEMPERATURE: Final = "gen_ai.request.temperature"
+GEN_AI_REQUEST_TOP_K: Final = "gen_ai.request.top_k"
+GEN_AI_REQUEST_TOP_P: Final = "gen_ai.request.top_p"
 GEN_AI_RESPONSE_FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
 GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
 GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
+GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
+GEN_AI_TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
+GEN_AI_TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
+GEN_AI_TOOL_DEFINITIONS: Final = "gen_ai.tool.definitions"
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
 GEN_AI_TOOL_TYPE: Final = "gen_ai.tool.type"
+GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
 GEN_AI_USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 GEN_AI_USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 
@@ -33,11 +52,59 @@ OPERATION_EMBEDDINGS: Final = "embeddings"
 OPERATION_EXECUTE_TOOL: Final = "execute_tool"
 OPERATION_INVOKE_AGENT: Final = "invoke_agent"
 OUTPUT_TYPE_JSON: Final = "json"
+PROVIDER_ANTHROPIC: Final = "anthropic"
+TOKEN_TYPE_INPUT: Final = "input"
+TOKEN_TYPE_OUTPUT: Final = "output"
 TOOL_TYPE_FUNCTION: Final = "function"
+
+EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
+
+# GenAI semantic conventions 1.41, metrics; those of executions as the OpenTelemetry
+# GenAI packages 1.3b0 have them.
+METRIC_CLIENT_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
+METRIC_CLIENT_TOKEN_USAGE: Final = "gen_ai.client.token.usage"
+METRIC_EXECUTE_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
+METRIC_INVOKE_AGENT_DURATION: Final = "gen_ai.invoke_agent.duration"
+# 0.01 s doubled thirteen times; powers of 4; 0.1 s doubled twelve times.
+BUCKETS_SECONDS: Final = tuple(round(0.01 * 2**n, 2) for n in range(14))
+BUCKETS_TOKENS: Final = tuple(4**n for n in range(14))
+BUCKETS_AGENT_SECONDS: Final = tuple(round(0.1 * 2**n, 1) for n in range(13))
+
+# The GenAI semantic conventions of their own repository, first release: what
+# `gen_ai_latest_experimental` (conventions 1.37 to 1.41) asks for.
+STABILITY_OPT_IN: Final = "OTEL_SEMCONV_STABILITY_OPT_IN"
+LATEST_EXPERIMENTAL: Final = "gen_ai_latest_experimental"
+GEN_AI_TOKEN_MODALITY: Final = "gen_ai.token.modality"
+MODALITY_TEXT: Final = "text"
+METRIC_EMBEDDINGS_DURATION: Final = "gen_ai.client.embeddings.duration"
+METRIC_INFERENCE_DURATION: Final = "gen_ai.client.inference.duration"
+METRICS_INFERENCE_TOKENS: Final = tuple(
+    (
+        kind,
+        f"gen_ai.client.inference.usage.{kind}_tokens",
+        f"gen_ai.client.inference.operation.{kind}_tokens",
+    )
+    for kind in (TOKEN_TYPE_INPUT, TOKEN_TYPE_OUTPUT)
+)
+
+METRIC_DESCRIPTIONS: Final = {
+    METRIC_CLIENT_OPERATION_DURATION: "Duration of a GenAI client operation.",
+    METRIC_CLIENT_TOKEN_USAGE: "Number of input and output tokens used.",
+    METRIC_EXECUTE_TOOL_DURATION: "Duration of a tool execution.",
+    METRIC_INVOKE_AGENT_DURATION: "Duration of a run of an agent.",
+    METRIC_EMBEDDINGS_DURATION: "Duration of an embeddings operation.",
+    METRIC_INFERENCE_DURATION: "Duration of an inference operation.",
+    **{
+        name: f"Number of {kind} tokens, {told}."
+        for kind, total, spread in METRICS_INFERENCE_TOKENS
+        for name, told in ((total, "in all"), (spread, "by operation"))
+    },
+}
 
 # Ours, version 1.
 FLINK_AGENTS_AGENT_NAME: Final = "flink_agents.agent.name"
 FLINK_AGENTS_BUSINESS_KEY: Final = "flink_agents.business_key"
+FLINK_AGENTS_CONTENT_TRUNCATED: Final = "flink_agents.content.truncated"
 FLINK_AGENTS_ENTITY_NAME: Final = "flink_agents.entity.name"
 FLINK_AGENTS_ENTITY_TYPE: Final = "flink_agents.entity.type"
 FLINK_AGENTS_EVENT_TRIGGER_ID: Final = "flink_agents.event.trigger.id"
