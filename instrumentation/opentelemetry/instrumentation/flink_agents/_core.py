@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from flink_agents_eventlog import lifecycle
 from opentelemetry.exporter.flink_agents._execution import execution_in
 from opentelemetry.instrumentation.flink_agents import _host
+from opentelemetry.instrumentation.flink_agents._flink_health import FlinkHealth
 from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Core:
         self._patcher = patcher
         self._observed: set[str] = set()
         self.meter_provider: Any = None
+        self.flink_health = FlinkHealth(providers)
         self.states: IdentityMap[ContextState] = IdentityMap()
         self.agent_names: IdentityMap[str] = IdentityMap()
         """Beside agent plans."""

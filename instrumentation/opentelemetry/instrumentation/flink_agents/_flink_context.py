@@ -118,8 +118,10 @@ class FlinkState:
         if isinstance(run, FlinkRun):
             run.pending -= 1
             if run.pending <= 0 or run.has_failed:
-                _memory_events.end(self._context(), run)
+                context = self._context()
+                _memory_events.end(context, run)
                 self._end(run)
+                self._core.flink_health.tell(context)
 
     def close(self) -> None:
         """End everything: the host closes the context."""
