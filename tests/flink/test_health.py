@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from flink_agents_eventlog import read_records
 
-
 ALONE = {
     "OTEL_TRACES_EXPORTER": "none",
     "OTEL_METRICS_EXPORTER": "none",

@@ -1,4 +1,4 @@
-"""How our own telemetry fares, as counters of Flink: in the metric group of the agent."""
+"""How our own telemetry fares, as counters in the metric group of the agent on Flink."""
 
 from __future__ import annotations
 
