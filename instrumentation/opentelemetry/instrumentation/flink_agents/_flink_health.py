@@ -1,4 +1,4 @@
-"""How our own telemetry fares, as counters in the metric group of the agent on Flink."""
+"""How our own telemetry fares, as counters in the metric group of the Flink agent."""
 
 from __future__ import annotations
 
