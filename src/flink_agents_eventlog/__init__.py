@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         timestamp_text,
     )
     from flink_agents_eventlog.run import Event, Execution, Run
+    from flink_agents_eventlog.selection import Selection
     from flink_agents_eventlog.trace import TraceEvent, TraceForest, event_sequence
     from flink_agents_eventlog.truncation import Limits, is_truncated, truncate
 
@@ -52,6 +53,7 @@ __all__ = [
     "MemoryAt",
     "Record",
     "Run",
+    "Selection",
     "TraceEvent",
     "TraceForest",
     "check_log",
@@ -86,6 +88,7 @@ _HOME: Final = {
     "MemoryAt": "moment",
     "Record": "record",
     "Run": "run",
+    "Selection": "selection",
     "TraceEvent": "trace",
     "TraceForest": "trace",
     "check_log": "checking",

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class Execution:
     """One run of an action, model, parser or tool.
 
-    Without a terminal record its status is ``started`` and it has no end.
+    Without a terminal record its status is ``started`` and it has no end. `content`
+    is empty unless asked for (see `closed_runs`), then what there is of ``input`` and
+    ``output``.
     """
 
     execution_id: str
@@ -31,6 +33,9 @@ class Execution:
     error_message: str | None = None
     action_trigger_event_id: str | None = None
     attempts: list[Any] = field(default_factory=list)
+    trace_id: str | None = None
+    span_id: str | None = None
+    content: dict[str, Any] = field(default_factory=dict)
     children: list[Execution] = field(default_factory=list)
 
 
@@ -47,12 +52,21 @@ class Event:
 
 @dataclass(slots=True)
 class Run:
-    """What one input set off: actions with all inside them, and Events."""
+    """What one input set off: actions with all inside them, and Events.
+
+    It starts with its input, if that is there, else with its earliest record, and ends
+    with its latest, whether or not it is complete. `span_id` is that of the run's own
+    span.
+    """
 
     input_run_id: str | None
     business_key: str | None = None
     agent_name: str | None = None
     complete: bool = False
+    started_at: str | None = None
+    ended_at: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
     executions: list[Execution] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 

@@ -83,6 +83,8 @@ def the_run() -> Run:
         "order-1",
         "OrderAgent",
         complete=True,
+        started_at=at(0),
+        ended_at=at(1205),
         executions=[action],
         events=[
             Event("input", INPUT_EVENT, at(0)),
@@ -207,7 +209,7 @@ def test_a_lifecycle_record_without_execution_is_reported():
     log = [record(0, "odd", "_execution_started_event")]
 
     assert forest(log) == (
-        [Run("run-1", "order-1", "OrderAgent")],
+        [Run("run-1", "order-1", "OrderAgent", started_at=at(0), ended_at=at(0))],
         [("RESERVED_EVENT_TYPE", "odd")],
     )
 

@@ -10,6 +10,7 @@ import pytest
 
 from core.samples import (
     ACTION_FIELDS,
+    at,
     lifecycle,
     one_run,
     record,
@@ -105,6 +106,8 @@ def test_the_json_form(log, capsys):
         "business_key": "order-1",
         "agent_name": "OrderAgent",
         "complete": True,
+        "started_at": at(0),
+        "ended_at": at(1205),
         "events": [
             {"event_id": "input", "event_type": "_input_event"},
             {
@@ -150,25 +153,11 @@ def test_findings_stand_in_the_json_form(tmp_path, capsys):
     ]
 
 
-@pytest.mark.parametrize("choice", [["--run", "run-1"], ["--key", "order-1"]])
-def test_one_run_can_be_chosen(tmp_path, capsys, choice):
-    assert main(["tree", two_runs(tmp_path), *choice]) == 0
-    assert capsys.readouterr().out == PICTURE
-
-
 def test_all_runs_are_drawn_in_order(tmp_path, capsys):
     main(["tree", two_runs(tmp_path)])
 
     assert capsys.readouterr().out == (
         PICTURE + "\nOrderAgent  key order-2  run other  complete\n└─ _input_event\n"
-    )
-
-
-def test_an_unknown_run_is_an_error_of_use(log, capsys):
-    assert main(["tree", log, "--run", "none"]) == 2
-    assert capsys.readouterr() == (
-        "",
-        f"flink-agents-eventlog: no run 'none' in {log}\n",
     )
 
 

@@ -19,7 +19,7 @@ from flink_agents_eventlog.commands.output import (
     style_of,
 )
 from flink_agents_eventlog.drawing import COLOURS, duration_text, shown
-from flink_agents_eventlog.execution import duration_ms
+from flink_agents_eventlog.execution_draft import duration_ms
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.reader import STDIN, read_located

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
@@ -52,7 +53,7 @@ def checked_form(command: str, checked: Checked) -> dict[str, Any]:
 
 def print_json(text: Iterable[bytes]) -> None:
     """Print JSON, which is UTF-8 whatever the terminal speaks."""
-    print_lines([*text, b"\n"], sys.stdout)
+    print_lines(chain(text, [b"\n"]), sys.stdout)
 
 
 def print_lines(text: Iterable[bytes], stream: TextIO) -> None:

@@ -6,11 +6,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from flink_agents_eventlog.checking import check_closely
-from flink_agents_eventlog.commands import CommandError
 from flink_agents_eventlog.commands.arguments import (
     add_output,
     add_paths,
     add_selection,
+    refuse_no_run,
+    selection_of,
 )
 from flink_agents_eventlog.commands.output import (
     checked_form,
@@ -20,15 +21,13 @@ from flink_agents_eventlog.commands.output import (
     print_lines,
     refuse_to_read_what_is_written,
 )
-from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.page import Report as _Report
 from flink_agents_eventlog.page import page
 from flink_agents_eventlog.payload import encode_plain
+from flink_agents_eventlog.selection import Selection
 
 if TYPE_CHECKING:
     import argparse
-
-    from flink_agents_eventlog.run import Run
 
 
 class Report:
@@ -52,7 +51,7 @@ class Report:
     def run(self, args: argparse.Namespace) -> int:
         """Read, build and write."""
         refuse_to_read_what_is_written(args)
-        report = _report(args)
+        report = _report(args, selection_of(args))
         with output(args.output) as file:
             print_lines((_utf_8(part) for part in page(report)), file)
         findings = report.checked.findings
@@ -65,25 +64,16 @@ class Report:
         return exit_status(findings)
 
 
-def _report(args: argparse.Namespace) -> _Report:
+def _report(args: argparse.Namespace, selection: Selection) -> _Report:
     checked, runs, check = check_closely(args.paths)
     memories = dict(check.memory.memories())
-    if args.run is not None:
-        runs = [each for each in runs if (each.input_run_id or "").startswith(args.run)]
-    if args.key is not None:
-        keys = names_of_key(args.key)
-        runs = [each for each in runs if each.business_key in keys]
-    if (args.run, args.key) != (None, None):
-        _refuse_nothing(args, runs)
+    if selection != Selection():
+        runs = [each for each in runs if selection.chooses(each)]
         shown = {each.business_key for each in runs}
         memories = {key: memories[key] for key in memories if key in shown}
-    return _Report(args.paths, checked, runs, memories)
-
-
-def _refuse_nothing(args: argparse.Namespace, runs: list[Run]) -> None:
     if not runs:
-        wanted = args.run if args.run is not None else f"of key {args.key}"
-        raise CommandError(f"no run {wanted!r} in {', '.join(args.paths)}")
+        refuse_no_run(selection, args, checked.findings)
+    return _Report(args.paths, checked, runs, memories)
 
 
 def _utf_8(part: str) -> bytes:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from flink_agents_eventlog.commands import CommandError
-from flink_agents_eventlog.commands.arguments import add_paths, add_selection
+from flink_agents_eventlog.closing import closed_runs
+from flink_agents_eventlog.commands.arguments import (
+    add_paths,
+    add_selection,
+    refuse_no_run,
+    selection_of,
+)
 from flink_agents_eventlog.commands.output import (
     exit_status,
-    json_head,
     print_findings,
     print_json,
     printable,
     style_of,
 )
 from flink_agents_eventlog.drawing import draw_run
-from flink_agents_eventlog.execution import ExecutionForest
-from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.reader import read_located
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.run import Event, Execution, Run
@@ -39,35 +42,24 @@ class Tree:
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def run(self, args: argparse.Namespace) -> int:
-        """Read, build and print."""
-        runs, findings = _chosen(args)
+        """Read, build and print, run by run."""
+        selection = selection_of(args)
+        findings: list[Finding] = []
+        records = read_located(args.paths, findings.append)
+        runs = closed_runs(records, findings.append, selection=selection)
+        first = next(runs, None)
+        if first is None:
+            refuse_no_run(selection, args, findings)
+        chosen = () if first is None else chain([first], runs)
         if args.json:
-            print_json(_json_form(runs, findings))
+            print_json(_json_form(chosen, findings))
         else:
-            _print_trees(runs)
+            _print_trees(chosen)
             print_findings(findings)
         return exit_status(findings)
 
 
-def _chosen(args: argparse.Namespace) -> tuple[list[Run], list[Finding]]:
-    findings: list[Finding] = []
-    forest = ExecutionForest()
-    for record, path, line in read_located(args.paths, findings.append):
-        if args.run is None or (record.input_run_id or "").startswith(args.run):
-            forest.add(record, path, line)
-    runs = []
-    keys = None if args.key is None else names_of_key(args.key)
-    for run, missing in forest.runs():
-        if keys is None or run.business_key in keys:
-            runs.append(run)
-            findings += missing
-    if args.run is not None and not runs:
-        print_findings(findings)
-        raise CommandError(f"no run {args.run!r} in {', '.join(args.paths)}")
-    return runs, findings
-
-
-def _print_trees(runs: list[Run]) -> None:
+def _print_trees(runs: Iterable[Run]) -> None:
     style = style_of(sys.stdout)
     for at, run in enumerate(runs):
         if at:
@@ -76,26 +68,36 @@ def _print_trees(runs: list[Run]) -> None:
             print(printable(line, sys.stdout))
 
 
-def _json_form(runs: list[Run], findings: list[Finding]) -> Iterator[bytes]:
-    """Write the JSON form piece by piece: a tree may be deeper than any encoder."""
-    yield encode_plain(json_head("tree", findings))[:-1] + b',"runs":['
+def _json_form(runs: Iterable[Run], findings: list[Finding]) -> Iterator[bytes]:
+    """Write the JSON form piece by piece: a log may hold more runs than memory."""
+    yield b'{"format":1,"command":"tree","runs":['
     for at, run in enumerate(runs):
-        head = encode_plain(
-            {
-                "input_run_id": run.input_run_id,
-                "business_key": run.business_key,
-                "agent_name": run.agent_name,
-                "complete": run.complete,
-            }
-        )
-        yield (b"," if at else b"") + head[:-1] + b',"executions":'
-        yield from _json_executions(run.executions)
-        events = encode_plain([_event_fields(event) for event in run.events])
-        yield b',"events":%b}' % events
-    yield b"]}"
+        yield b"," if at else b""
+        yield from _json_run(run)
+    yield b'],"findings":%b}' % encode_plain([each.as_json() for each in findings])
+
+
+def _json_run(run: Run) -> Iterator[bytes]:
+    always = {
+        "input_run_id": run.input_run_id,
+        "business_key": run.business_key,
+        "agent_name": run.agent_name,
+        "complete": run.complete,
+    }
+    where_known = {
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "trace_id": run.trace_id,
+        "span_id": run.span_id,
+    }
+    yield encode_plain(always | _known(where_known))[:-1] + b',"executions":'
+    yield from _json_executions(run.executions)
+    events = encode_plain([_event_fields(event) for event in run.events])
+    yield b',"events":%b}' % events
 
 
 def _json_executions(executions: list[Execution]) -> Iterator[bytes]:
+    """Write a forest that may be deeper than any encoder."""
     yield b"["
     todo: list[bytes | Execution] = [b"]", *_separated(executions)]
     while todo:
@@ -131,6 +133,8 @@ def _execution_fields(execution: Execution) -> dict[str, Any]:
         "error_type": execution.error_type,
         "error_message": execution.error_message,
         "attempts": execution.attempts or None,
+        "trace_id": execution.trace_id,
+        "span_id": execution.span_id,
     }
     trigger = {"action_trigger_event_id": execution.action_trigger_event_id}
     return always | _known(where_known) | trigger
