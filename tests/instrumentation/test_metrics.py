@@ -2,6 +2,8 @@
 
 import pytest
 from opentelemetry.instrumentation.utils import suppress_instrumentation
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk.metrics import MeterProvider
 
 from chat_agents import Asking, outcome
 from exporting import signals
@@ -180,6 +182,18 @@ def test_instrumenting_again_goes_on_with_the_same_metrics(instrument, exported)
         outcome(Asking, fine)
 
     assert sum(point.count for point in ours(exported)[OPERATION]) == 3
+
+
+def test_providers_that_are_false_are_providers(instrument, exported, monkeypatch):
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT", "true")
+    for provider in (MeterProvider, LoggerProvider):
+        monkeypatch.setattr(provider, "__bool__", lambda _: False, raising=False)
+    instrument(**exported.providers)
+
+    outcome(Asking, fine)
+
+    assert ours(exported)[OPERATION]
+    assert len(exported.events) == 1
 
 
 class Unable:

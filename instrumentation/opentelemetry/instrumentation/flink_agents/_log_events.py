@@ -40,7 +40,9 @@ def logger_of(provider: LoggerProvider | None, version: str) -> Logger:
         version: ours.
     """
     try:
-        return (provider or get_logger_provider()).get_logger(SCOPE, version)
+        if provider is None:
+            provider = get_logger_provider()
+        return provider.get_logger(SCOPE, version)
     except Exception as error:  # noqa: BLE001  # the agent runs without events
         faults.caught("get_logger", error, own=False)
         return NoOpLogger(SCOPE, version)

@@ -122,7 +122,9 @@ def _latest() -> bool:
 def _meter_of(provider: MeterProvider | None, version: str) -> Meter:
     """Our meter; one that does nothing if `provider`, anybody's code, has none."""
     try:
-        return (provider or get_meter_provider()).get_meter(SCOPE, version)
+        if provider is None:
+            provider = get_meter_provider()
+        return provider.get_meter(SCOPE, version)
     except Exception as error:  # noqa: BLE001  # the agent runs without metrics
         faults.caught("get_meter", error, own=False)
         return NoOpMeter(SCOPE, version)
