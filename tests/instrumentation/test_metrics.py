@@ -206,12 +206,22 @@ class Unable:
         raise RuntimeError("no logger today")
 
 
-def test_a_provider_that_fails_costs_no_run(instrument, monkeypatch, tmp_path):
+class Poor(Unable):
+    """A provider whose meter has no instruments."""
+
+    def get_meter(self, *_, **__):
+        return object()
+
+
+@pytest.mark.parametrize("provider", [Unable, Poor])
+def test_a_provider_that_fails_costs_no_run(
+    provider, instrument, monkeypatch, tmp_path
+):
     monkeypatch.setenv(
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "EVENT_ONLY"
     )
     monkeypatch.setattr(faults, "reraise", False)
-    instrument(meter_provider=Unable(), logger_provider=Unable())
+    instrument(meter_provider=provider(), logger_provider=provider())
 
     assert outcome(Asking, fine).outputs == ["fine"]
     assert len(log_lines(tmp_path / "log")) == 12

@@ -49,15 +49,9 @@ _USAGE = (
 
 
 class Instruments:
-    """The instruments of one meter provider.
+    """The instruments of one meter."""
 
-    Args:
-        provider: where the meter comes from; None for the global one.
-        version: ours.
-    """
-
-    def __init__(self, provider: MeterProvider | None, version: str) -> None:
-        meter = _meter_of(provider, version)
+    def __init__(self, meter: Meter) -> None:
         latest = _latest()
         client = (
             _histogram(meter, semconv.METRIC_CLIENT_OPERATION_DURATION),
@@ -114,20 +108,25 @@ class Instruments:
                     self._tokens(kind, attributes[name], told, context)
 
 
-def _latest() -> bool:
-    chosen = os.environ.get(semconv.STABILITY_OPT_IN, "").split(",")
-    return semconv.LATEST_EXPERIMENTAL in (word.strip().lower() for word in chosen)
+def instruments_of(provider: MeterProvider | None, version: str) -> Instruments:
+    """Our instruments; ones that do nothing if `provider`, anybody's code, has none.
 
-
-def _meter_of(provider: MeterProvider | None, version: str) -> Meter:
-    """Our meter; one that does nothing if `provider`, anybody's code, has none."""
+    Args:
+        provider: where the meter comes from; None for the global one.
+        version: ours.
+    """
     try:
         if provider is None:
             provider = get_meter_provider()
-        return provider.get_meter(SCOPE, version)
+        return Instruments(provider.get_meter(SCOPE, version))
     except Exception as error:  # noqa: BLE001  # the agent runs without metrics
         faults.caught("get_meter", error, own=False)
-        return NoOpMeter(SCOPE, version)
+        return Instruments(NoOpMeter(SCOPE, version))
+
+
+def _latest() -> bool:
+    chosen = os.environ.get(semconv.STABILITY_OPT_IN, "").split(",")
+    return semconv.LATEST_EXPERIMENTAL in (word.strip().lower() for word in chosen)
 
 
 def _histogram(

@@ -21,7 +21,7 @@ from opentelemetry.exporter.flink_agents._guard import faults, guarded
 from opentelemetry.instrumentation.flink_agents import _otlp
 from opentelemetry.instrumentation.flink_agents._content import ContentCapture
 from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
-from opentelemetry.instrumentation.flink_agents._metrics import Instruments
+from opentelemetry.instrumentation.flink_agents._metrics import instruments_of
 from opentelemetry.instrumentation.flink_agents._options import (
     EVENT_LOG,
     OTLP,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from opentelemetry.instrumentation.flink_agents._completion_hook import (
         CompletionHook,
     )
+    from opentelemetry.instrumentation.flink_agents._metrics import Instruments
     from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -270,7 +271,7 @@ class Providers:
             processor,
             settings,
             flush=self.flush,
-            instruments=Instruments(self._meter_provider, self._version),
+            instruments=instruments_of(self._meter_provider, self._version),
             content=ContentCapture(
                 self._logger_provider,
                 self._hook,
