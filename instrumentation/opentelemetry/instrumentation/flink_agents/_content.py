@@ -84,12 +84,12 @@ class ContentCapture:
         kind = opened.execution.entity_type
         if kind == lifecycle.LLM and (self.is_wanted or self._logger is not None):
             self._completed(opened)
-        elif kind == lifecycle.TOOL and self.on_spans:
+        elif kind == lifecycle.TOOL and self.on_spans and opened.is_recorded:
             self._tool_called(opened)
 
     def _completed(self, opened: OpenExecution) -> None:
         told = _told(opened) if self.is_wanted else {}
-        if self.on_spans and opened.has_span:
+        if self.on_spans and opened.is_recorded:
             room = self.room(opened.run.session.value_length)
             fitted = _fitted(told, room)
             texts = {name: text for name, (_, text) in fitted.items()}

@@ -113,8 +113,13 @@ class OpenExecution:
 
     @property
     def has_span(self) -> bool:
-        """Whether there is a span of it."""
+        """Whether there is a span of it, if only one that says where it belongs."""
         return self.span is not None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its span keeps what it is told: no sampler dropped it."""
+        return self.span is not None and self.span.is_recording()
 
     def ended_by(self, error: BaseException | None) -> None:
         """End as `error` says: finished, abandoned by `GeneratorExit`, or failed."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from flink_agents_eventlog.dialect import SNAKE
 from opentelemetry import trace
@@ -44,39 +43,6 @@ if TYPE_CHECKING:
     from opentelemetry.instrumentation.flink_agents._settings import Settings
 
 logger = logging.getLogger(__name__)
-
-
-class RecordDropped(Sampler):
-    """Records, without exporting it, what another sampler would drop.
-
-    Exporters skip such spans; the Event Log is complete. On one tracer, ours:
-    the tracers of others are sampled as before.
-    """
-
-    def __init__(self, root: Sampler) -> None:
-        self.root = root
-
-    def should_sample(  # noqa: PLR0917  # the SDK's signature
-        self,
-        parent_context: Any,
-        trace_id: int,
-        name: str,
-        kind: Any = None,
-        attributes: Any = None,
-        links: Any = None,
-        trace_state: Any = None,
-    ) -> SamplingResult:
-        """Decide as the other sampler does, but record what it drops."""
-        result = self.root.should_sample(
-            parent_context, trace_id, name, kind, attributes, links, trace_state
-        )
-        if result.decision is not Decision.DROP:
-            return result
-        return SamplingResult(Decision.RECORD_ONLY, attributes, result.trace_state)
-
-    def get_description(self) -> str:
-        """Name this sampler and the one that it asks."""
-        return f"RecordDropped({self.root.get_description()})"
 
 
 _MANY_ATTRIBUTES = 64
@@ -167,7 +133,6 @@ class Providers:
         self._forwarding: weakref.WeakSet[Any] = weakref.WeakSet()
         self._added: IdentityMap[EventLogSpanProcessor] = IdentityMap()
         self._lock = threading.RLock()
-        self._sampled: list[Any] = []
         self._current: tuple[trace.TracerProvider, Session] | None = None
 
     def configure(
@@ -223,9 +188,6 @@ class Providers:
 
     def detach(self) -> None:
         """Undo what was attached, as far as a provider lets go."""
-        for tracer in self._sampled:
-            if isinstance(tracer.sampler, RecordDropped):
-                tracer.sampler = tracer.sampler.root
         self._own_processor.active = False
         self._own_processor.shutdown()
         for adopted in self._adopted:
@@ -238,7 +200,6 @@ class Providers:
         # The counts are asked for after this; the providers are let go.
         self._current = self._explicit = self._private = None
         self._meter_provider = self._logger_provider = self._hook = None
-        self._sampled.clear()
 
     def _in_force(self) -> trace.TracerProvider:
         provider = self._explicit
@@ -262,7 +223,6 @@ class Providers:
         if self._settings[OTLP]:
             self._forward(provider)
         tracer = _tracer_of(provider, self._version)
-        self._record_dropped(tracer)
         settings = self._settings
         if processor.dialect != SNAKE:
             settings = settings.in_dialect(processor.dialect)
@@ -331,13 +291,6 @@ class Providers:
             atexit.unregister(forwarder.shutdown)
         self._forwarders.clear()
         self._forwarding.clear()
-
-    def _record_dropped(self, tracer: Any) -> None:
-        sampler = getattr(tracer, "sampler", None)
-        # SDK 1.45 hands out one tracer per scope: never wrap it twice.
-        if isinstance(sampler, Sampler) and not isinstance(sampler, RecordDropped):
-            tracer.sampler = RecordDropped(sampler)
-            self._sampled.append(tracer)
 
 
 def _tracer_of(provider: trace.TracerProvider, version: str) -> Tracer:
