@@ -19,7 +19,7 @@ from flink_agents_eventlog.run_draft import RunDraft
 from flink_agents_eventlog.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from flink_agents_eventlog.finding import OnFinding
     from flink_agents_eventlog.log_file import Located
@@ -32,6 +32,7 @@ MOST_OPEN: Final = 16_384
 """Runs followed at a time; of more, the one silent for longest counts as closed."""
 
 ALL: Final = Selection()
+CONTENT: Final = ("input", "output")
 
 
 def closed_runs(
@@ -40,6 +41,7 @@ def closed_runs(
     *,
     selection: Selection = ALL,
     with_content: bool = False,
+    keep: Collection[str] = (),
 ) -> Iterator[Run]:
     """Give the chosen runs of a log, and report what is wrong in them.
 
@@ -48,8 +50,9 @@ def closed_runs(
     come as they close, file by file; what is recorded of a run after it was let go
     comes as one more `Run` of that id.
 
-    `with_content` keeps what models, parsers and tools were given and gave back (see
-    `Execution.content`), which may be large.
+    `with_content` keeps what models, parsers and tools were given and gave back in
+    `Execution.content`, which may be large; `keep` names other attributes to keep, also
+    of Events.
 
     >>> from flink_agents_eventlog.log_file import Located
     >>> from flink_agents_eventlog.record import Record
@@ -61,7 +64,7 @@ def closed_runs(
     >>> run.input_run_id, run.complete
     ('run-1', True)
     """
-    runs = _Runs(with_content=with_content)
+    runs = _Runs((*(CONTENT if with_content else ()), *keep))
     for located in records:
         if selection.may_choose(located.record):
             runs.add(located)
@@ -85,8 +88,8 @@ def _chosen(
 class _Runs:
     """The runs that are open, and those that closed lately."""
 
-    def __init__(self, *, with_content: bool) -> None:
-        self._with_content = with_content
+    def __init__(self, keep: Collection[str]) -> None:
+        self._keep = keep
         self._open: OrderedDict[str | None, RunDraft] = OrderedDict()
         self._closed: OrderedDict[str | None, RunDraft] = OrderedDict()
         # The run that a key is at, by file and key, and the same by run.
@@ -98,7 +101,7 @@ class _Runs:
         run = record.input_run_id
         draft = self._open.pop(run, None) or self._closed.pop(run, None)
         if draft is None:
-            draft = RunDraft(run, with_content=self._with_content)
+            draft = RunDraft(run, keep=self._keep)
         self._open[run] = draft  # the latest, last
         draft.add(record, path, line)
         if record.event_type == lifecycle.AGENT_RUN_END_EVENT:

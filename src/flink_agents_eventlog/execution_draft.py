@@ -14,12 +14,11 @@ from flink_agents_eventlog.record import timestamp_ns, timestamp_order
 from flink_agents_eventlog.run import Execution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from flink_agents_eventlog.record import Record
 
 _KEPT: Final = ("error_type", "error_message", "errorType", "errorMessage", "attempts")
-_CONTENT: Final = ("input", "output")
 
 
 class ExecutionDraft:
@@ -30,10 +29,10 @@ class ExecutionDraft:
         execution_id: str,
         path: str,
         line: int | None,
-        with_content: bool,  # noqa: FBT001 - handed down
+        keep: Collection[str],
     ) -> None:
         self.execution_id = execution_id
-        self._kept = (*_KEPT, *_CONTENT) if with_content else _KEPT
+        self._keep = keep
         self._path = path
         self._line = line
         self._started: Record | None = None
@@ -72,8 +71,7 @@ class ExecutionDraft:
 
     def _small(self, record: Record) -> Record:
         """Keep a record in our own words, without its payload, which may be large."""
-        attributes = record.event_attributes
-        small = {name: attributes[name] for name in self._kept if name in attributes}
+        small = kept(record.event_attributes, (*_KEPT, *self._keep))
         record = msgspec.structs.replace(record, event_attributes=small)
         return convert(record, SNAKE).record if record.dialect == NATIVE else record
 
@@ -112,12 +110,10 @@ class ExecutionDraft:
 
     def _content(self) -> dict[str, Any]:
         both = [each for each in (self._started, self._terminal) if each is not None]
-        return {
-            name: record.event_attributes[name]
-            for record in both
-            for name in _CONTENT
-            if name in record.event_attributes
-        }
+        content: dict[str, Any] = {}
+        for record in both:
+            content |= kept(record.event_attributes, self._keep)
+        return content
 
     def findings(self, *, has_parent: bool, is_cut: bool) -> Iterator[Finding]:
         """Tell what is wrong with it."""
@@ -136,6 +132,11 @@ class ExecutionDraft:
     def _finding(self, code: str, message: str) -> Finding:
         event_id = self._either.event_id
         return finding(code, message, self._path, line=self._line, event_id=event_id)
+
+
+def kept(attributes: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Keep of attributes those of these names."""
+    return {name: attributes[name] for name in names if name in attributes}
 
 
 def _place(record: Record) -> tuple[str, str, str]:

@@ -12,11 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog import lifecycle
-from flink_agents_eventlog.drawing import duration_text
 from flink_agents_eventlog.page_run import run_part, text
 from flink_agents_eventlog.page_style import STYLE
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.run import executions_of
+from flink_agents_eventlog.style import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,14 +7,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from flink_agents_eventlog import lifecycle
-from flink_agents_eventlog.drawing import Style, details, duration_text, lines, shown
+from flink_agents_eventlog.drawing import details
+from flink_agents_eventlog.layout import event_names, lines
 from flink_agents_eventlog.record import timestamp_ns
 from flink_agents_eventlog.run import Event, Execution, Run, executions_of
+from flink_agents_eventlog.style import Style, duration_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flink_agents_eventlog.drawing import Line
+    from flink_agents_eventlog.layout import Line
 
 MOST_LINES: Final = 1_000
 _LONGEST_TEXT: Final = 2_000
@@ -52,17 +54,17 @@ def run_part(run: Run) -> Iterator[str]:
     if failed:
         yield f'<span class="failed">{failed} failed</span>'
     yield "</summary>\n<table>\n"
-    types = {event.event_id: event.event_type for event in run.events}
+    names = event_names(run)
     every = lines(run, Style())
     for line in islice(every, MOST_LINES):
-        yield _row(line, types, span)
+        yield _row(line, names, span)
     yield "</table>\n"
     more = sum(1 for _ in every)
     yield f'<p class="dim">{more:,} more lines, see tree</p>\n' if more else ""
     yield "</details>\n"
 
 
-def _row(line: Line, types: dict[str, str], span: _Span) -> str:
+def _row(line: Line, names: dict[str, str], span: _Span) -> str:
     indent = 1.2 * min(line.depth, _INDENTED_LEVELS)
     style = f'style="padding-left: {indent:.1f}em"'
     if isinstance(line.node, Event):
@@ -70,7 +72,7 @@ def _row(line: Line, types: dict[str, str], span: _Span) -> str:
         return f"<tr>{event}</tr>\n"
     execution = line.node
     status = text(execution.status)
-    said = ", ".join(details(execution, types))
+    said = ", ".join(details(execution, names))
     error = [execution.error_type, execution.error_message]
     told = text(": ".join(each for each in error if each))
     return (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog import lifecycle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass(slots=True)
@@ -16,8 +16,8 @@ class Execution:
     """One run of an action, model, parser or tool.
 
     Without a terminal record its status is ``started`` and it has no end. `content`
-    is empty unless asked for (see `closed_runs`), then what there is of ``input`` and
-    ``output``.
+    are those attributes of its records that were asked for (see `closed_runs`), such
+    as ``input`` and ``output``.
     """
 
     execution_id: str
@@ -41,13 +41,18 @@ class Execution:
 
 @dataclass(slots=True)
 class Event:
-    """One business Event of a run, without its attributes."""
+    """One business Event of a run, and the name of the action that sent it.
+
+    `content` are those of its attributes that were asked for (see `closed_runs`).
+    """
 
     event_id: str
     event_type: str
     timestamp: str
     execution_id: str | None = None
     action_trigger_event_id: str | None = None
+    action: str | None = None
+    content: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -78,3 +83,37 @@ def executions_of(run: Run) -> Iterator[Execution]:
         execution = todo.pop()
         yield execution
         todo += execution.children
+
+
+def selected(node: Execution | Event, names: Iterable[str]) -> dict[str, Any]:
+    """Give fields of an execution or Event by name, as far as it has them.
+
+    A name is that of a field, of an entry of `entity_metadata` or of `content`, and
+    goes deeper with dots, also into lists.
+
+    >>> llm = Execution("x", entity_metadata={"model": "m"}, content={"input": [{}, 1]})
+    >>> selected(llm, ["model", "input.1", "ended_at"])
+    {'model': 'm', 'input.1': 1}
+    """
+    if not names:
+        return {}
+    own = {each.name: getattr(node, each.name) for each in fields(node)}
+    own = {name: value for name, value in own.items() if name not in _STRUCTURE}
+    everything = node.content | own.get("entity_metadata", {}) | own
+    found = {name: _inside(everything, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+_STRUCTURE: Final = ("children", "content")
+
+
+def _inside(value: Any, path: str) -> Any:
+    """Follow a dotted path; None where it does not lead."""
+    for step in path.split("."):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value

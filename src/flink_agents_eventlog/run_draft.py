@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from flink_agents_eventlog import lifecycle
-from flink_agents_eventlog.execution_draft import ExecutionDraft
+from flink_agents_eventlog.execution_draft import ExecutionDraft, kept
 from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.record import timestamp_order
 from flink_agents_eventlog.run import Event, Execution, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from flink_agents_eventlog.record import Record
 
@@ -26,12 +26,12 @@ _EVENT_RANK: Final = {**_FIRST, **_LAST}
 class RunDraft:
     """Collects the records of one run, in any order; `build` gives what is known."""
 
-    def __init__(self, input_run_id: str | None, *, with_content: bool = False) -> None:
+    def __init__(self, input_run_id: str | None, *, keep: Collection[str] = ()) -> None:
         # The input dates the run; Events left over from another may be older.
         self._opened: tuple[bool, str] = _LATER
         self._ended = ""
         self._span_of: tuple[bool, bool, str] = (True, *_LATER)
-        self._with_content = with_content
+        self._keep = keep
         self._run = Run(input_run_id)
         self._events: dict[str, Event] = {}
         self._executions: dict[str, ExecutionDraft] = {}
@@ -94,13 +94,15 @@ class RunDraft:
             record.timestamp,
             record.execution_id,
             record.action_trigger_event_id,
+            record.upstream_action_name or _action(record),
+            kept(record.event_attributes, self._keep),
         )
         self._events.setdefault(event.event_id, event)
 
     def _draft(self, execution_id: str, path: str, line: int | None) -> ExecutionDraft:
         draft = self._executions.get(execution_id)
         if draft is None:
-            draft = ExecutionDraft(execution_id, path, line, self._with_content)
+            draft = ExecutionDraft(execution_id, path, line, self._keep)
             self._executions[execution_id] = draft
         return draft
 
@@ -122,6 +124,10 @@ class RunDraft:
         complete = _is_complete(events, built.values())
         run = replace(self._run, complete=complete, executions=roots, events=events)
         return run, findings
+
+
+def _action(record: Record) -> str | None:
+    return record.entity_name if record.entity_type == lifecycle.ACTION else None
 
 
 def _tell_triggers(events: list[Event], built: dict[str, Execution]) -> None:

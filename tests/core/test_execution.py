@@ -88,7 +88,7 @@ def the_run() -> Run:
         executions=[action],
         events=[
             Event("input", INPUT_EVENT, at(0)),
-            Event("output", "_output_event", at(1204), "action-1", "input"),
+            Event("output", "_output_event", at(1204), "action-1", "input", "answer"),
         ],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 from flink_agents_eventlog.commands import CommandError
@@ -75,6 +76,13 @@ def refuse_no_run(
     of_key = f" of key {args.key!r}" if args.key is not None else ""
     wanted = f" {args.run!r}" if args.run is not None else ""
     raise CommandError(f"no run{wanted}{of_key} in {', '.join(args.paths)}")
+
+
+def natural(text: str) -> int:
+    """Read a number of things, for `argparse`."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"not a number of things: {text!r}")
+    return int(text)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

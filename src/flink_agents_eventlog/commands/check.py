@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from flink_agents_eventlog.drawing import Style
+    from flink_agents_eventlog.style import Style
 
 _COLOURS: Final = {ERROR: "31", WARNING: "33", INFO: "36"}
 _MEANING: Final = {

@@ -18,22 +18,22 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
-from flink_agents_eventlog.drawing import COLOURS, duration_text, shown
 from flink_agents_eventlog.execution_draft import duration_ms
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.reader import STDIN, read_located
 from flink_agents_eventlog.record import encode
+from flink_agents_eventlog.style import COLOURS, duration_text, shown
 from flink_agents_eventlog.tail import Tail
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from flink_agents_eventlog.drawing import Style
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.record import Record
+    from flink_agents_eventlog.style import Style
 
 _PAUSE_SECONDS: Final = 0.2
 _MOST_OPEN: Final = 65_536

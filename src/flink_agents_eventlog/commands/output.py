@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from flink_agents_eventlog.commands import FOUND_ERRORS, OK, CommandError
-from flink_agents_eventlog.drawing import Style
 from flink_agents_eventlog.finding import ERROR, Finding
 from flink_agents_eventlog.reader import STDIN
+from flink_agents_eventlog.style import Style
 
 if TYPE_CHECKING:
     import argparse

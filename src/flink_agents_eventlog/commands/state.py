@@ -15,20 +15,20 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
-from flink_agents_eventlog.drawing import shown
 from flink_agents_eventlog.key_memory import is_snapshot
 from flink_agents_eventlog.memory_history import memory_history
 from flink_agents_eventlog.moment import MemoryAt, Point, memories_at
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.sameness import same_json
+from flink_agents_eventlog.style import shown
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Mapping
 
-    from flink_agents_eventlog.drawing import Style
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.memory_history import Change
+    from flink_agents_eventlog.style import Style
 
 _LONG_TERM: Final = (
     "long-term memory cannot be rebuilt: a log holds only changes to it and reads of it"

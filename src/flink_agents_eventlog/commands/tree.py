@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flink_agents_eventlog.closing import closed_runs
 from flink_agents_eventlog.commands.arguments import (
     add_paths,
     add_selection,
+    natural,
     refuse_no_run,
     selection_of,
 )
@@ -20,16 +21,16 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
-from flink_agents_eventlog.drawing import draw_run
-from flink_agents_eventlog.payload import encode_plain
+from flink_agents_eventlog.drawing import Drawing
+from flink_agents_eventlog.json_tree import JsonTree
 from flink_agents_eventlog.reader import read_located
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from flink_agents_eventlog.finding import Finding
-    from flink_agents_eventlog.run import Event, Execution, Run
+    from flink_agents_eventlog.run import Run
 
 
 class Tree:
@@ -39,6 +40,20 @@ class Tree:
         """Declare the arguments."""
         add_paths(parser)
         add_selection(parser)
+        parser.add_argument(
+            "--depth",
+            metavar="N",
+            type=natural,
+            help="only so many levels below a run: 0 lists runs, 1 has their actions",
+        )
+        parser.add_argument(
+            "--select",
+            metavar="FIELD",
+            action="append",
+            default=[],
+            help="show this too where it is known, as often as you like: a field of the"
+            " JSON form, of metadata or of attributes, such as output.result",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def run(self, args: argparse.Namespace) -> int:
@@ -46,108 +61,29 @@ class Tree:
         selection = selection_of(args)
         findings: list[Finding] = []
         records = read_located(args.paths, findings.append)
-        runs = closed_runs(records, findings.append, selection=selection)
+        runs = closed_runs(
+            records,
+            findings.append,
+            selection=selection,
+            keep={name.partition(".")[0] for name in args.select},
+        )
         first = next(runs, None)
         if first is None:
             refuse_no_run(selection, args, findings)
         chosen = () if first is None else chain([first], runs)
         if args.json:
-            print_json(_json_form(chosen, findings))
+            form = JsonTree(args.depth, args.select).form(chosen, findings)
+            print_json(form)
         else:
-            _print_trees(chosen)
+            drawing = Drawing(style_of(sys.stdout), args.depth, args.select)
+            _print_trees(chosen, drawing)
             print_findings(findings)
         return exit_status(findings)
 
 
-def _print_trees(runs: Iterable[Run]) -> None:
-    style = style_of(sys.stdout)
+def _print_trees(runs: Iterable[Run], drawing: Drawing) -> None:
     for at, run in enumerate(runs):
-        if at:
+        if at and drawing.depth != 0:
             print()
-        for line in draw_run(run, style):
+        for line in drawing.draw(run):
             print(printable(line, sys.stdout))
-
-
-def _json_form(runs: Iterable[Run], findings: list[Finding]) -> Iterator[bytes]:
-    """Write the JSON form piece by piece: a log may hold more runs than memory."""
-    yield b'{"format":1,"command":"tree","runs":['
-    for at, run in enumerate(runs):
-        yield b"," if at else b""
-        yield from _json_run(run)
-    yield b'],"findings":%b}' % encode_plain([each.as_json() for each in findings])
-
-
-def _json_run(run: Run) -> Iterator[bytes]:
-    always = {
-        "input_run_id": run.input_run_id,
-        "business_key": run.business_key,
-        "agent_name": run.agent_name,
-        "complete": run.complete,
-    }
-    where_known = {
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "trace_id": run.trace_id,
-        "span_id": run.span_id,
-    }
-    yield encode_plain(always | _known(where_known))[:-1] + b',"executions":'
-    yield from _json_executions(run.executions)
-    events = encode_plain([_event_fields(event) for event in run.events])
-    yield b',"events":%b}' % events
-
-
-def _json_executions(executions: list[Execution]) -> Iterator[bytes]:
-    """Write a forest that may be deeper than any encoder."""
-    yield b"["
-    todo: list[bytes | Execution] = [b"]", *_separated(executions)]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, bytes):
-            yield part
-        else:
-            yield encode_plain(_execution_fields(part))[:-1] + b',"children":['
-            todo += [b"]}", *_separated(part.children)]
-
-
-def _separated(executions: list[Execution]) -> list[bytes | Execution]:
-    """Lay executions on the stack, with commas between, the first on top."""
-    parts: list[bytes | Execution] = []
-    for execution in reversed(executions):
-        parts += [execution, b","]
-    return parts[:-1]
-
-
-def _execution_fields(execution: Execution) -> dict[str, Any]:
-    always = {
-        "execution_id": execution.execution_id,
-        "entity_type": execution.entity_type,
-        "entity_name": execution.entity_name,
-        "entity_metadata": execution.entity_metadata,
-        "status": execution.status,
-        "started_at": execution.started_at,
-    }
-    where_known = {
-        "ended_at": execution.ended_at,
-        "duration_ms": execution.duration_ms,
-        "problem_category": execution.problem_category,
-        "error_type": execution.error_type,
-        "error_message": execution.error_message,
-        "attempts": execution.attempts or None,
-        "trace_id": execution.trace_id,
-        "span_id": execution.span_id,
-    }
-    trigger = {"action_trigger_event_id": execution.action_trigger_event_id}
-    return always | _known(where_known) | trigger
-
-
-def _event_fields(event: Event) -> dict[str, Any]:
-    always = {"event_id": event.event_id, "event_type": event.event_type}
-    where_known = {
-        "execution_id": event.execution_id,
-        "action_trigger_event_id": event.action_trigger_event_id,
-    }
-    return always | _known(where_known)
-
-
-def _known(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
