@@ -60,7 +60,12 @@ def _execution(folder: str, sampler: Sampler) -> Iterator[Callable[[], object]]:
     providers.configure(settings, provider, None)
     session = providers.session()
     identity_of_run = new_run(session, key="key", agent_name="Agent", configuration={})
-    run = OpenRun(session, identity_of_run, otel_context.get_current())
+    run = OpenRun(
+        session,
+        identity_of_run,
+        otel_context.get_current(),
+        started_ns=time.time_ns(),
+    )
 
     def once() -> None:
         execution = Execution(run.run, "tool", "search", trigger_event_id="trigger")

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
+# First: all files here know it by this name.
+from opentelemetry.exporter.flink_agents import semconv as semconv
 from opentelemetry.instrumentation.flink_agents import _health, _host, _table
 from opentelemetry.instrumentation.flink_agents._completion_hook import (
     completion_hook,

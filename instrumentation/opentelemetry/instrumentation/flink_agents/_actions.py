@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import lifecycle
 from opentelemetry import context as otel_context
+from opentelemetry.exporter.flink_agents._attributes import (
+    action_attributes,
+    span_name,
+)
 from opentelemetry.exporter.flink_agents._execution import Execution
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.instrumentation.flink_agents import (
-    _host,
-    _memory_events,
-    semconv,
-)
+from opentelemetry.instrumentation.flink_agents import _host, _memory_events
 from opentelemetry.instrumentation.flink_agents._coroutines import driven
 from opentelemetry.instrumentation.flink_agents._patching import Patch
-from opentelemetry.instrumentation.flink_agents._text import safe
 from opentelemetry.instrumentation.flink_agents._tools import ToolCalls
 
 if TYPE_CHECKING:
@@ -95,11 +94,8 @@ def patches(state_of: Callable[[Any], ContextState | None]) -> list[Patch]:
         emitter = occurrence.emitter
         opened = run.open(
             execution,
-            f"action {name}",
-            attributes={
-                semconv.FLINK_AGENTS_EVENT_TRIGGER_ID: occurrence.event_id,
-                semconv.FLINK_AGENTS_EVENT_TRIGGER_TYPE: safe(occurrence.event_type),
-            },
+            span_name(execution),
+            attributes=action_attributes(occurrence.event_id, occurrence.event_type),
             link=emitter.span_context if emitter is not None else None,
         )
         if name == _host.TOOL_CALL_ACTION:

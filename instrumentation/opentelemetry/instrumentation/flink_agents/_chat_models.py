@@ -13,10 +13,15 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import create_key, get_value, set_value
-from opentelemetry.trace import SpanKind
 
 from flink_agents_eventlog import lifecycle
 from opentelemetry import context as otel_context
+from opentelemetry.exporter.flink_agents._attributes import (
+    USAGE,
+    span_kind,
+    span_name,
+    start_attributes,
+)
 from opentelemetry.exporter.flink_agents._execution import Attempt, Execution
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import _host, semconv
@@ -109,7 +114,7 @@ class _Call:
         execution = self._opened.execution
         execution.output = self._opened.run.content("output", response)
         attributes = self._told(response)
-        for _, metadata, attribute in _USAGE:
+        for metadata, attribute in USAGE:
             if attribute in attributes:
                 execution.metadata[metadata] = attributes[attribute]
         self._opened.annotate(attributes)
@@ -119,7 +124,7 @@ class _Call:
         extra = response.extra_args if _host.is_chat_message(response) else {}
         told = {
             attribute: extra[name]
-            for name, _, attribute in _USAGE
+            for name, (_, attribute) in zip(_TOKENS, USAGE, strict=True)
             if isinstance(extra.get(name), int)
         }
         if isinstance(extra.get("model_name"), str):
@@ -147,11 +152,8 @@ class _Call:
             self._opened.ended_by(error)
 
 
-# Name in the answer's extra_args, in the record, on the span.
-_USAGE = (
-    ("promptTokens", "input_tokens", semconv.GEN_AI_USAGE_INPUT_TOKENS),
-    ("completionTokens", "output_tokens", semconv.GEN_AI_USAGE_OUTPUT_TOKENS),
-)
+# Names in the answer's extra_args, in the order of USAGE.
+_TOKENS = ("promptTokens", "completionTokens")
 
 
 def patches(core: Core) -> list[Patch]:
@@ -247,8 +249,8 @@ def open_llm(
         execution.input = around.run.content("input", messages)
     opened = around.open_child(
         execution,
-        f"chat {execution.metadata.get('model', execution.entity_name)}",
-        kind=SpanKind.CLIENT,
+        span_name(execution),
+        kind=span_kind(execution),
         attributes={**_attributes(execution, loop), **_server(model)},
     )
     opened.inference = Inference(execution.metadata["provider"])
@@ -261,12 +263,7 @@ def _server(model: Any) -> dict[str, Any]:
 
 
 def _attributes(execution: Execution, loop: ChatLoop | None) -> dict[str, Any]:
-    attributes = {
-        semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_CHAT,
-        semconv.GEN_AI_PROVIDER_NAME: safe(execution.metadata["provider"]),
-    }
-    if "model" in execution.metadata:
-        attributes[semconv.GEN_AI_REQUEST_MODEL] = safe(execution.metadata["model"])
+    attributes = start_attributes(execution)
     if loop is not None and loop.structured:
         attributes[semconv.GEN_AI_OUTPUT_TYPE] = semconv.OUTPUT_TYPE_JSON
     return attributes

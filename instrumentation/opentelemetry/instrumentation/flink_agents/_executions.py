@@ -24,6 +24,10 @@ from opentelemetry.trace import (
 
 from flink_agents_eventlog import lifecycle
 from opentelemetry import context as otel_context
+from opentelemetry.exporter.flink_agents._attributes import (
+    LONGEST_DESCRIPTION,
+    identity,
+)
 from opentelemetry.exporter.flink_agents._execution import Execution, with_execution
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import semconv
@@ -39,7 +43,6 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, SpanContext
 
-    from opentelemetry.exporter.flink_agents._execution import Run
     from opentelemetry.instrumentation.flink_agents._action_memory import ActionMemory
     from opentelemetry.instrumentation.flink_agents._inference import Inference
     from opentelemetry.instrumentation.flink_agents._providers import Session
@@ -48,28 +51,6 @@ if TYPE_CHECKING:
 
 
 _RAN = (lifecycle.FINISHED, lifecycle.FAILED)
-_LONGEST_DESCRIPTION = 16_384
-"""Characters of an error's message: a span that is too large loses its whole batch."""
-
-
-def identity(run: Run, execution: Execution | None = None) -> dict[str, Any]:
-    """Return the attributes that stand on every span of ours, at its start."""
-    attributes: dict[str, Any] = {
-        semconv.FLINK_AGENTS_INPUT_RUN_ID: run.input_run_id,
-    }
-    if run.business_key is not None:
-        attributes[semconv.FLINK_AGENTS_BUSINESS_KEY] = safe(run.business_key)
-    if run.agent_name is not None:
-        attributes[semconv.FLINK_AGENTS_AGENT_NAME] = safe(run.agent_name)
-    if run.subtask is not None:
-        attributes[semconv.FLINK_AGENTS_JOB_ID] = run.subtask.job_id
-        attributes[semconv.FLINK_AGENTS_TASK_NAME] = safe(run.subtask.task_name)
-        attributes[semconv.FLINK_AGENTS_SUBTASK_INDEX] = run.subtask.index
-    if execution is not None:
-        attributes[semconv.FLINK_AGENTS_EXECUTION_ID] = execution.execution_id
-        attributes[semconv.FLINK_AGENTS_ENTITY_TYPE] = execution.entity_type
-        attributes[semconv.FLINK_AGENTS_ENTITY_NAME] = safe(execution.entity_name)
-    return attributes
 
 
 class OpenExecution:
@@ -265,7 +246,7 @@ def mark_failed(session: Session, span: Span, error: BaseException) -> None:
             session.processor.masked_text(
                 "event_attributes.error_message", error_message(error)
             )
-        )[:_LONGEST_DESCRIPTION]
+        )[:LONGEST_DESCRIPTION]
     span.set_status(Status(StatusCode.ERROR, description))
 
 

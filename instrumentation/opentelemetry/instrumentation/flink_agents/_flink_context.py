@@ -170,19 +170,20 @@ class FlinkState:
             configuration=_host.configuration_of(context),
             subtask=self._subtask,
         )
+        occurrence = self._ids.occurrence(event)
         run = FlinkRun(
             session,
             identity,
             otel_context.get_current(),
             host_key=text,
             incomplete=not complete,
+            started_ns=occurrence.sent_ns,
         )
         run.key = key
         run.input_id = str(event.id) if complete else None
         run.occurrences = FlinkOccurrences(self._ids)
         listeners = _host.listeners(plan, event)
         run.pending = max(len(listeners), 1)
-        occurrence = self._ids.occurrence(event)
         run.occurrences.sent(event, occurrence, listeners)
         self._runs[key] = run
         if complete:

@@ -87,10 +87,16 @@ class LocalState:
             agent_name=self._core.agent_name(plan),
             configuration=_host.configuration_of(context),
         )
-        opened = OpenRun(session, run, call.ambient, host_key=key)
+        occurrence = self._ids.occurrence(event)
+        opened = OpenRun(
+            session,
+            run,
+            call.ambient,
+            host_key=key,
+            started_ns=occurrence.sent_ns,
+        )
         self._runs.append((opened, self._occurrences.dispatching))
         call.state, call.context = self, context
-        occurrence = self._ids.occurrence(event)
         self._occurrences.sent(event, occurrence)
         record = opened.record(occurrence, event)
         opened.append(replace(record, **opened.span_ids()))

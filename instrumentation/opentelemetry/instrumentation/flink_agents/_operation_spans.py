@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import SpanKind, set_span_in_context
 
 from opentelemetry import context as otel_context
+from opentelemetry.exporter.flink_agents._attributes import identity
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import semconv
 from opentelemetry.instrumentation.flink_agents._executions import (
     end_span,
-    identity,
     mark_failed,
 )
 from opentelemetry.instrumentation.flink_agents._text import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import lifecycle
+from opentelemetry.exporter.flink_agents._attributes import span_name
 from opentelemetry.exporter.flink_agents._execution import Execution
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import _host, semconv
@@ -39,7 +40,7 @@ def patches() -> list[Patch]:
         )
         return around.open_child(
             execution,
-            f"parse {NAME}",
+            span_name(execution),
             attributes={semconv.FLINK_AGENTS_PARSER_SCHEMA: safe(schema)},
         )
 

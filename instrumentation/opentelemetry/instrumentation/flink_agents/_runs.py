@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import SpanKind, set_span_in_context
 
 from flink_agents_eventlog.record import Record, timestamp_text
+from opentelemetry.exporter.flink_agents._attributes import (
+    identity,
+    run_attributes,
+    run_name,
+)
 from opentelemetry.exporter.flink_agents._execution import (
     Run,
     new_id,
@@ -17,7 +22,6 @@ from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import _host, semconv
 from opentelemetry.instrumentation.flink_agents._executions import (
     end_span,
-    identity,
     mark_failed,
     open_execution,
 )
@@ -54,6 +58,7 @@ class OpenRun:
         host_key: the business key as the agent knows it; `run` has it as it may be
             written.
         incomplete: its InputEvent was not seen.
+        started_ns: when it began, in epoch nanoseconds; its first record says so too.
     """
 
     def __init__(
@@ -64,6 +69,7 @@ class OpenRun:
         *,
         host_key: str | None = None,
         incomplete: bool = False,
+        started_ns: int,
     ) -> None:
         self.session = session
         self.run = run
@@ -75,18 +81,16 @@ class OpenRun:
         self._has_failed = False
         # Until the end only: its traceback leads to all that the host had in hand.
         self._error: BaseException | None = None
-        self._attributes = {
-            semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_INVOKE_AGENT,
-            semconv.GEN_AI_AGENT_NAME: safe(run.agent_name or "unknown"),
-        }
-        self._started_ns = time.time_ns()
+        self._attributes = run_attributes(run)
+        self._started_ns = started_ns
         # A run inside an action is a run of its own.
         around = with_execution(None, ambient)
         self._span = session.start_span(
-            f"invoke_agent {run.agent_name}",
+            run_name(run),
             around,
             kind=SpanKind.INTERNAL,
             attributes={**identity(run), **self._attributes},
+            start_time=started_ns,
         )
         self._context = (
             around if self._span is None else set_span_in_context(self._span, around)

@@ -12,12 +12,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog import lifecycle
+from opentelemetry.exporter.flink_agents._attributes import (
+    span_name,
+    start_attributes,
+)
 from opentelemetry.exporter.flink_agents._execution import Execution
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.instrumentation.flink_agents import _host, semconv
+from opentelemetry.instrumentation.flink_agents import _host
 from opentelemetry.instrumentation.flink_agents._core import current, current_action
 from opentelemetry.instrumentation.flink_agents._patching import Patch
-from opentelemetry.instrumentation.flink_agents._text import safe
 
 if TYPE_CHECKING:
     from opentelemetry.instrumentation.flink_agents._core import Core
@@ -93,8 +96,8 @@ def open_tool(
         execution.input = around.run.content("input", arguments)
     return around.open_child(
         execution,
-        f"execute_tool {execution.entity_name}",
-        attributes=_attributes(execution),
+        span_name(execution),
+        attributes=start_attributes(execution),
     )
 
 
@@ -129,16 +132,3 @@ def _name(core: Core, tool: Any) -> str:
         return known
     metadata = tool.metadata
     return str(metadata.name) if metadata is not None else type(tool).__name__
-
-
-def _attributes(execution: Execution) -> dict[str, Any]:
-    attributes = {
-        semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_EXECUTE_TOOL,
-        semconv.GEN_AI_TOOL_NAME: safe(execution.entity_name),
-        semconv.GEN_AI_TOOL_TYPE: semconv.TOOL_TYPE_FUNCTION,
-    }
-    if "tool_call_id" in execution.metadata:
-        attributes[semconv.GEN_AI_TOOL_CALL_ID] = execution.metadata["tool_call_id"]
-    if execution.run.agent_name is not None:
-        attributes[semconv.GEN_AI_AGENT_NAME] = safe(execution.run.agent_name)
-    return attributes

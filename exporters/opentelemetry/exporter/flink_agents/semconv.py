@@ -1,5 +1,7 @@
 """Names of spans and attributes, with the convention each comes from.
 
+Spans have them when they are made live, and again when a log is replayed.
+
 Our own constants: the GenAI conventions left the `opentelemetry-semantic-conventions`
 package in 1.42 and its replacement is not on the package index.
 """
