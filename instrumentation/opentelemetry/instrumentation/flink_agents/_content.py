@@ -79,13 +79,15 @@ class ContentCapture:
     @guarded
     def ended(self, opened: OpenExecution) -> None:
         """Tell the content of an execution whose span is about to end."""
-        if not is_instrumentation_enabled():
-            return
         kind = opened.execution.entity_type
         if kind == lifecycle.LLM and (self.is_wanted or self._logger is not None):
-            self._completed(opened)
+            tell = self._completed
         elif kind == lifecycle.TOOL and self.on_spans and opened.is_recorded:
-            self._tool_called(opened)
+            tell = self._tool_called
+        else:
+            return
+        if is_instrumentation_enabled():
+            tell(opened)
 
     def _completed(self, opened: OpenExecution) -> None:
         told = _told(opened) if self.is_wanted else {}
