@@ -50,7 +50,7 @@ class Drawing:
 
     def draw(self, run: Run) -> Iterator[str]:
         """Draw a run: its input, its actions with the Events they sent, the rest."""
-        yield _heading(run, self.style)
+        yield heading(run, self.style)
         names = event_names(run)
         drawn = list(lines(run, self.style, self.depth))
         column = min(max(map(_indented_width, drawn), default=0), _LABEL_WIDTH)
@@ -82,7 +82,8 @@ class Drawing:
             yield self.style.paint(f"{shown(name)}=", DIM) + text
 
 
-def _heading(run: Run, style: Style) -> str:
+def heading(run: Run, style: Style) -> str:
+    """Name a run in one line."""
     state = "complete" if run.complete else "incomplete"
     parts = [style.paint(shown(run.agent_name or "unknown agent"), BOLD)]
     if run.business_key is not None:

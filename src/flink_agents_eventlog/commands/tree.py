@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from flink_agents_eventlog.closing import closed_runs
 from flink_agents_eventlog.commands.arguments import (
     add_paths,
     add_selection,
     natural,
-    refuse_no_run,
-    selection_of,
 )
+from flink_agents_eventlog.commands.chosen import chosen_runs
 from flink_agents_eventlog.commands.output import (
     exit_status,
     print_findings,
@@ -23,7 +20,6 @@ from flink_agents_eventlog.commands.output import (
 )
 from flink_agents_eventlog.drawing import Drawing
 from flink_agents_eventlog.json_tree import JsonTree
-from flink_agents_eventlog.reader import read_located
 
 if TYPE_CHECKING:
     import argparse
@@ -58,25 +54,15 @@ class Tree:
 
     def run(self, args: argparse.Namespace) -> int:
         """Read, build and print, run by run."""
-        selection = selection_of(args)
         findings: list[Finding] = []
-        records = read_located(args.paths, findings.append)
-        runs = closed_runs(
-            records,
-            findings.append,
-            selection=selection,
-            keep={name.partition(".")[0] for name in args.select},
-        )
-        first = next(runs, None)
-        if first is None:
-            refuse_no_run(selection, args, findings)
-        chosen = () if first is None else chain([first], runs)
+        keep = {name.partition(".")[0] for name in args.select}
+        runs = chosen_runs(args, findings, keep=keep)
         if args.json:
-            form = JsonTree(args.depth, args.select).form(chosen, findings)
+            form = JsonTree(args.depth, args.select).form(runs, findings)
             print_json(form)
         else:
             drawing = Drawing(style_of(sys.stdout), args.depth, args.select)
-            _print_trees(chosen, drawing)
+            _print_trees(runs, drawing)
             print_findings(findings)
         return exit_status(findings)
 
