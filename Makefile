@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink test-beside slow fuzz bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink test-beside backends test-backends slow fuzz bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -55,6 +55,23 @@ test-flink:  ## Run a real job on Flink's mini cluster.
 test-beside:  ## Run the tests with other instrumentations installed beside ours.
 	scripts/environment .cache/beside requirements/beside.txt "$(PYTHON)" editable beside
 	.cache/beside/bin/python -m pytest tests/beside
+
+# Built once; Go's own caches make a second time short.
+JAEGER := .cache/jaeger/jaeger
+COLLECTOR := .cache/collector/otelcol
+
+backends: $(JAEGER) $(COLLECTOR)  ## Build Jaeger and a Collector from Go modules.
+
+$(JAEGER): scripts/jaeger tests/backends/jaeger/go.mod
+	scripts/jaeger $(@D)
+	@touch $@
+
+$(COLLECTOR): scripts/collector tests/backends/collector/builder.yaml
+	scripts/collector
+	@touch $@
+
+test-backends: setup backends  ## Run real Jaegers and Collectors with collector-config.
+	$(BIN)/python -m pytest tests/backends
 
 slow: setup  ## Run the tests that take long: lines of 300 MB.
 	$(BIN)/python -m pytest tests/slow

@@ -1,0 +1,165 @@
+"""The configuration for production between the agent and Jaeger, both real."""
+
+import re
+
+import pytest
+
+from binaries import JAEGER, Receiver, fetch, free_address, is_up, serving, until
+from log_receiving import log_backend
+from probing import CoroutineStage, play
+from traces import KeepingProvider, received, sent, trace_ids
+
+CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+
+
+class Collector(Receiver):
+    def __init__(self):
+        super().__init__()
+        self.settings["PROMETHEUS"] = free_address()
+
+    def metric(self, name, **labels):
+        """The sum of the samples that carry those labels."""
+        lines = fetch(self.settings["PROMETHEUS"], "/metrics").decode().splitlines()
+        wanted = [f'{label}="{value}"' for label, value in labels.items()]
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in lines
+            if line.startswith(f"{name}{{") and all(each in line for each in wanted)
+        )
+
+
+@pytest.fixture(scope="module")
+def logs():
+    with log_backend() as received_logs:
+        yield received_logs
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory, jaeger, logs):
+    """The Collector that is in Jaeger's binary; nothing is kept but for a reason."""
+    running = Collector()
+    settings = {
+        **running.settings,
+        "TRACES_BACKEND": jaeger.settings["OTLP_GRPC"],
+        "LOGS_BACKEND": logs.endpoint,
+        "KEEP_PERCENT": "0",
+        "LONGEST_RUN": "1s",
+        "METRICS_EVERY": "200ms",
+    }
+    folder = tmp_path_factory.mktemp("production")
+    with serving(JAEGER, "production.yaml", folder, **settings) as said:
+        until(lambda: is_up(running.settings["HEALTH"], said))
+        yield running
+
+
+@pytest.fixture
+def send(instrument, collector, sending, order):
+    """Send an order, or whatever is done, through the Collector; return the spans."""
+
+    def run(how):
+        sending(collector)
+        provider = KeepingProvider()
+        instrument(tracer_provider=provider, otlp=True)
+        if callable(how):
+            how()
+        else:
+            order(how)
+        provider.shutdown()
+        return provider.kept
+
+    return run
+
+
+def kept(jaeger, spans):
+    """The spans that Jaeger has of them, once it has some."""
+    [trace] = trace_ids(spans)
+    found = until(lambda: len(got := jaeger.trace(trace)) >= len(spans) and got)
+    return sorted(map(received, found), key=lambda span: span["span"])
+
+
+def hashed(span):
+    """A span as it is to arrive: its key is not readable."""
+    key = {"flink_agents.business_key": "hashed"}
+    return {**span, "attributes": span["attributes"] | key}
+
+
+def test_every_failed_run_is_kept_whole_and_others_are_not(send, jaeger):
+    fine, failed = send("fine"), send("failed")
+
+    expected = sorted(map(sent, failed), key=lambda span: span["span"])
+    assert [*map(hashed, kept(jaeger, failed))] == [*map(hashed, expected)]
+    # The other was sent, and so decided about, before.
+    [trace] = trace_ids(fine)
+    assert jaeger.trace(trace) == []
+
+
+def test_a_run_with_a_failure_that_was_handled_is_kept(send, jaeger):
+    repeated = send("repeated")
+
+    assert len(kept(jaeger, repeated)) == len(repeated)
+
+
+def test_a_run_that_was_abandoned_is_kept(send, jaeger):
+    async def body(*_):
+        raise GeneratorExit
+
+    def abandon():
+        with pytest.raises(GeneratorExit):
+            play(body, agent=CoroutineStage)
+
+    abandoned = send(abandon)
+
+    [act] = [span for span in kept(jaeger, abandoned) if span["name"] == "action act"]
+    assert act["attributes"]["flink_agents.execution.incomplete"] is True
+
+
+def test_what_people_said_and_who_they_are_does_not_get_through(
+    send, jaeger, monkeypatch
+):
+    monkeypatch.setenv(CONTENT, "SPAN_ONLY")
+
+    spans = send("failed")
+
+    said = [name for span in spans for name in span.attributes if is_content(name)]
+    assert set(said) == {
+        "gen_ai.input.messages",
+        "gen_ai.output.messages",
+        "gen_ai.tool.call.arguments",
+        "gen_ai.tool.definitions",
+    }
+    arrived = kept(jaeger, spans)
+    assert not [
+        each for span in arrived for each in span["attributes"] if is_content(each)
+    ]
+    keys = {span["attributes"]["flink_agents.business_key"] for span in arrived}
+    assert re.fullmatch("[0-9a-f]{64}", keys.pop())
+    assert not keys
+
+
+def is_content(name):
+    return re.search(r"messages|instructions|arguments|result|definitions", name)
+
+
+def test_all_runs_are_counted_whether_or_not_they_are_kept(send, collector):
+    def counts():
+        return [
+            collector.metric(
+                "traces_span_metrics_calls_total",
+                span_name="invoke_agent OrderAgent",
+                status_code=f"STATUS_CODE_{code}",
+                flink_agents_agent_name="OrderAgent",
+            )
+            for code in ("UNSET", "ERROR")
+        ]
+
+    fine, failed = counts()
+
+    for how in ("fine", "failed"):
+        send(how)
+
+    until(lambda: counts() == [fine + 1, failed + 1])
+    tool = {
+        "span_name": "execute_tool charge_card",
+        "error_type": "order_agent.PaymentRefusedError",
+    }
+    assert collector.metric("traces_span_metrics_duration_seconds_count", **tool) >= 1
