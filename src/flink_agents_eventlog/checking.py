@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flink_agents_eventlog.finding import Finding
-    from flink_agents_eventlog.log_file import Located
+    from flink_agents_eventlog.log_file import Located, Watch
     from flink_agents_eventlog.run import Run
 
 
@@ -59,7 +59,7 @@ def check_log(*paths: str | os.PathLike[str]) -> Checked:
 
 
 def check_closely(
-    paths: Iterable[str | os.PathLike[str]],
+    paths: Iterable[str | os.PathLike[str]], watch: Watch | None = None
 ) -> tuple[Checked, list[Run], Check]:
     """Check, and give what was built on the way: the runs, and the check itself."""
     checked, runs, check = Checked(), [], Check()
@@ -67,7 +67,7 @@ def check_closely(
     for file in files_of(paths, checked.findings.append):
         checked.files += 1
         order.setdefault(file, len(order))
-        for located in read_file(file, checked.findings.append):
+        for located in read_file(file, checked.findings.append, watch):
             checked.records += 1
             checked.findings += check.add(located)
     for run, found in check.end():

@@ -8,7 +8,7 @@ import zlib
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from flink_agents_eventlog.payload import decode_plain
 from flink_agents_eventlog.record import Record, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 STDIN: Final = "-"
 LONGEST_RECORD: Final = 64 * 1024 * 1024
@@ -51,12 +51,18 @@ class Located(NamedTuple):
         return finding(code, message, self.path, line=self.line, event_id=event_id)
 
 
-def read_file(path: str, on_finding: OnFinding) -> Iterator[Located]:
+Watch: TypeAlias = "Callable[[str, Lines], Lines]"
+"""Given the path and the lines of each file that is opened; what it returns is read."""
+
+
+def read_file(
+    path: str, on_finding: OnFinding, watch: Watch | None = None
+) -> Iterator[Located]:
     """Read the records of a file or of ``-``, standard input."""
     reading = Reading(path, on_finding)
     try:
         with _opened(path) as file:
-            yield from reading.records(file)
+            yield from reading.records(file if watch is None else watch(path, file))
         reading.end()
     except (OSError, EOFError, zlib.error, UnicodeError) as error:
         after = f" after line {reading.line}" if reading.line else ""

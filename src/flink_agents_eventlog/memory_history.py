@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flink_agents_eventlog.finding import OnFinding
-    from flink_agents_eventlog.log_file import Located
+    from flink_agents_eventlog.log_file import Located, Watch
 
 
 class Change(NamedTuple):
@@ -27,13 +27,17 @@ class Change(NamedTuple):
 
 
 def memory_history(
-    paths: Iterable[str | os.PathLike[str]], key: str, path: str, on_finding: OnFinding
+    paths: Iterable[str | os.PathLike[str]],
+    key: str,
+    path: str,
+    on_finding: OnFinding,
+    watch: Watch | None = None,
 ) -> Iterator[Change]:
     """Follow one path of short-term memory through the records, in their order."""
     names = names_of_key(key)
     memories: dict[str, KeyMemory] = {}
     seen: set[tuple[str, str | None, str]] = set()
-    for located in read_located(paths, on_finding):
+    for located in read_located(paths, on_finding, watch):
         record = located.record
         if not tells_short_term(record) or key_of(record) not in names:
             continue

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
-    from flink_agents_eventlog.log_file import Located
+    from flink_agents_eventlog.log_file import Located, Watch
     from flink_agents_eventlog.record import Record
 
 _NEVER: Final = -(1 << 63)
@@ -98,12 +98,15 @@ def memory_at(
 
 
 def memories_at(
-    paths: Iterable[str | os.PathLike[str]], key: str, points: Sequence[Point]
+    paths: Iterable[str | os.PathLike[str]],
+    key: str,
+    points: Sequence[Point],
+    watch: Watch | None = None,
 ) -> list[MemoryAt]:
     """Do as `memory_at` for several moments, in one pass through the log."""
     found: list[Finding] = []
     searches = [_Search(key, point, str(next(iter(paths), ""))) for point in points]
-    for located in read_located(paths, found.append):
+    for located in read_located(paths, found.append, watch):
         for search in searches:
             search.add(located)
     answers = [search.answer() for search in searches]

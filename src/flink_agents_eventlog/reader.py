@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
+    from flink_agents_eventlog.log_file import Watch
     from flink_agents_eventlog.record import Record
 
 __all__ = ["STDIN", "Located", "files_of", "read_located", "read_records"]
@@ -34,11 +35,13 @@ def read_records(
 
 
 def read_located(
-    paths: Iterable[str | os.PathLike[str]], on_finding: OnFinding
+    paths: Iterable[str | os.PathLike[str]],
+    on_finding: OnFinding,
+    watch: Watch | None = None,
 ) -> Iterator[Located]:
     """Read as `read_records` does, with the place of every record."""
     for file in files_of(paths, on_finding):
-        yield from read_file(file, on_finding)
+        yield from read_file(file, on_finding, watch)
 
 
 def files_of(

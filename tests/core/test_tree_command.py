@@ -404,17 +404,6 @@ def test_a_reader_that_leaves_early_hears_nothing(tmp_path, form):
     assert (err, program.returncode) == (b"", 0)
 
 
-def test_an_interrupt_is_silent(monkeypatch, capsys):
-    class Interrupted(io.BytesIO):
-        def readline(self, _size=-1):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))
-
-    assert main(["tree", "-"]) == 130
-    assert capsys.readouterr() == ("", "")
-
-
 def test_the_package_runs_as_a_module(log):
     with run_program("tree", log) as program:
         out, err = program.communicate()

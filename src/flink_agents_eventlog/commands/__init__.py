@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -17,6 +18,8 @@ FOUND_ERRORS: Final = 1
 USAGE: Final = 2
 BACKEND_FAILED: Final = 3
 _INTERRUPTED: Final = 130
+# Who read has left, or the terminal was closed.
+_GONE: Final = (errno.EPIPE, errno.EIO)
 
 PROGRAM: Final = "flink-agents-eventlog"
 
@@ -41,15 +44,19 @@ class CommandError(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    _have_streams()
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except CommandError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return error.exit_status
-    except BrokenPipeError:
+    except OSError as error:
         _forget_stdout()
-        return OK
+        if error.errno in _GONE:
+            return OK
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return USAGE
     except KeyboardInterrupt:
         return _INTERRUPTED
     return status
@@ -89,6 +96,14 @@ def _command_parser(name: str, command: Any) -> argparse.ArgumentParser:
     )
     command.add_arguments(parser)
     return parser
+
+
+def _have_streams() -> None:
+    """Let who closed a stream hear nothing there, rather than a complaint."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - for good
 
 
 def _forget_stdout() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from flink_agents_eventlog.checking import Checked, check_log
+from flink_agents_eventlog.checking import Checked, check_closely
 from flink_agents_eventlog.commands.arguments import add_paths
 from flink_agents_eventlog.commands.output import (
     checked_form,
@@ -15,6 +16,7 @@ from flink_agents_eventlog.commands.output import (
     print_json,
     style_of,
 )
+from flink_agents_eventlog.commands.progress import Progress
 from flink_agents_eventlog.finding import ERROR, INFO, SEVERITY, WARNING
 from flink_agents_eventlog.payload import encode_plain
 
@@ -64,7 +66,8 @@ class Check:
 
     def run(self, args: argparse.Namespace) -> int:
         """Read, check and print."""
-        checked = check_log(*args.paths)
+        with closing(Progress(args.paths)) as progress:
+            checked, _, _ = check_closely(args.paths, progress.watch)
         if args.json:
             print_json([encode_plain(checked_form("check", checked))])
         else:

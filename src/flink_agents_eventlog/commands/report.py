@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from flink_agents_eventlog.checking import check_closely
@@ -21,6 +22,7 @@ from flink_agents_eventlog.commands.output import (
     print_lines,
     refuse_to_read_what_is_written,
 )
+from flink_agents_eventlog.commands.progress import Progress
 from flink_agents_eventlog.page import Report as _Report
 from flink_agents_eventlog.page import page
 from flink_agents_eventlog.payload import encode_plain
@@ -65,7 +67,8 @@ class Report:
 
 
 def _report(args: argparse.Namespace, selection: Selection) -> _Report:
-    checked, runs, check = check_closely(args.paths)
+    with closing(Progress(args.paths)) as progress:
+        checked, runs, check = check_closely(args.paths, progress.watch)
     memories = dict(check.memory.memories())
     if selection != Selection():
         runs = [each for each in runs if selection.chooses(each)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog.commands import CommandError
@@ -15,6 +16,7 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
+from flink_agents_eventlog.commands.progress import Progress
 from flink_agents_eventlog.key_memory import is_snapshot
 from flink_agents_eventlog.memory_history import memory_history
 from flink_agents_eventlog.moment import MemoryAt, Point, memories_at
@@ -72,7 +74,8 @@ class State:
         if args.diff:
             points = [_point(text) for text in args.diff]
         try:
-            memories = memories_at(args.paths, args.key, points)
+            with closing(Progress(args.paths)) as progress:
+                memories = memories_at(args.paths, args.key, points, progress.watch)
         except (LookupError, ValueError) as error:
             message = error.args[0] if error.args else error
             raise CommandError(f"{message} ({', '.join(args.paths)})") from error
@@ -97,14 +100,19 @@ def _point(text: str) -> Point:
 def _history(args: argparse.Namespace) -> int:
     """Print every change of one path; as JSON too, one after the other in a list."""
     findings: list[Finding] = []
-    changes = memory_history(args.paths, args.key, args.history, findings.append)
-    if args.json:
-        told = [_change_fields(change) for change in changes]
-        head = json_head("state", findings)
-        fields = {"key": args.key, "path": args.history, "changes": told}
-        print_json([encode_plain(head | fields)])
-    else:
-        _print(_drawn_changes(changes, style_of(sys.stdout)))
+    with closing(Progress(args.paths)) as progress:
+        changes = memory_history(
+            args.paths, args.key, args.history, findings.append, progress.watch
+        )
+        progress.close_for_terminal()
+        if args.json:
+            told = [_change_fields(change) for change in changes]
+            head = json_head("state", findings)
+            fields = {"key": args.key, "path": args.history, "changes": told}
+            print_json([encode_plain(head | fields)])
+        else:
+            _print(_drawn_changes(changes, style_of(sys.stdout)))
+    if not args.json:
         print_findings(findings)
     return exit_status(findings)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog.commands.arguments import add_paths, add_selection
@@ -15,6 +16,7 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
+from flink_agents_eventlog.commands.progress import Progress
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.stats import Group
 from flink_agents_eventlog.stats import Stats as _Stats
@@ -51,8 +53,9 @@ class Stats:
         """Read, count and print."""
         findings: list[Finding] = []
         stats = _Stats()
-        for run in chosen_runs(args, findings):
-            stats.add(run)
+        with closing(Progress(args.paths)) as progress:
+            for run in chosen_runs(args, findings, progress):
+                stats.add(run)
         if args.json:
             print_json([encode_plain(_json_form(stats, findings))])
         else:

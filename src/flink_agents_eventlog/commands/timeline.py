@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog import lifecycle
@@ -15,6 +16,7 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
+from flink_agents_eventlog.commands.progress import Progress
 from flink_agents_eventlog.drawing import error_text, heading
 from flink_agents_eventlog.payload import encode_plain
 from flink_agents_eventlog.run import Event
@@ -49,18 +51,24 @@ class Timeline:
     def run(self, args: argparse.Namespace) -> int:
         """Read and print, run by run."""
         findings: list[Finding] = []
-        runs = chosen_runs(args, findings)
-        if args.json:
-            print_json(_json_form(runs, findings))
-        else:
-            style = style_of(sys.stdout)
-            for at, run in enumerate(runs):
-                if at:
-                    print()
-                for line in _drawn(run, style):
-                    print(printable(line, sys.stdout))
+        with closing(Progress(args.paths)) as progress:
+            runs = chosen_runs(args, findings, progress)
+            progress.close_for_terminal()
+            if args.json:
+                print_json(_json_form(runs, findings))
+            else:
+                _print(runs, style_of(sys.stdout))
+        if not args.json:
             print_findings(findings)
         return exit_status(findings)
+
+
+def _print(runs: Iterable[Run], style: Style) -> None:
+    for at, run in enumerate(runs):
+        if at:
+            print()
+        for line in _drawn(run, style):
+            print(printable(line, sys.stdout))
 
 
 def _drawn(run: Run, style: Style) -> Iterator[str]:

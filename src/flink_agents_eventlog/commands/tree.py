@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from flink_agents_eventlog.commands.arguments import (
@@ -18,6 +19,7 @@ from flink_agents_eventlog.commands.output import (
     printable,
     style_of,
 )
+from flink_agents_eventlog.commands.progress import Progress
 from flink_agents_eventlog.drawing import Drawing
 from flink_agents_eventlog.json_tree import JsonTree
 
@@ -56,13 +58,16 @@ class Tree:
         """Read, build and print, run by run."""
         findings: list[Finding] = []
         keep = {name.partition(".")[0] for name in args.select}
-        runs = chosen_runs(args, findings, keep=keep)
-        if args.json:
-            form = JsonTree(args.depth, args.select).form(runs, findings)
-            print_json(form)
-        else:
-            drawing = Drawing(style_of(sys.stdout), args.depth, args.select)
-            _print_trees(runs, drawing)
+        with closing(Progress(args.paths)) as progress:
+            runs = chosen_runs(args, findings, progress, keep=keep)
+            progress.close_for_terminal()
+            if args.json:
+                form = JsonTree(args.depth, args.select).form(runs, findings)
+                print_json(form)
+            else:
+                drawing = Drawing(style_of(sys.stdout), args.depth, args.select)
+                _print_trees(runs, drawing)
+        if not args.json:
             print_findings(findings)
         return exit_status(findings)
 
