@@ -4,6 +4,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := -m pytest --numprocesses auto --dist loadfile
 
 # The newest release of the host downloads Java parts while it is built. Without
 # them everything works but Flink itself.
@@ -24,7 +25,7 @@ demo: setup  ## Run a real agent and show its trace and its log.
 	@$(BIN)/python examples/demo.py
 
 test: setup  ## Run the tests.
-	$(BIN)/python -m pytest
+	$(BIN)/python $(PYTEST)
 
 coverage: setup  ## Run the tests and show which lines they reach.
 	$(BIN)/python -m coverage run -m pytest
@@ -39,11 +40,11 @@ types: setup  ## Check types.
 
 test-wheel:  ## Run the tests against the built wheel in a clean environment.
 	scripts/environment .cache/wheel requirements/newest.txt "$(PYTHON)" wheel
-	.cache/wheel/bin/python -m pytest tests
+	.cache/wheel/bin/python $(PYTEST) tests
 
 test-oldest:  ## Run the tests on the oldest supported versions.
 	scripts/environment .cache/oldest requirements/oldest.txt "$(PYTHON)" editable
-	.cache/oldest/bin/python -m pytest tests
+	.cache/oldest/bin/python $(PYTEST) tests
 
 test-host: setup  ## Run the host's own tests with and without us; outcomes must be equal.
 	$(BIN)/python tests/host_outcomes.py

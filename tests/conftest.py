@@ -13,6 +13,7 @@ os.environ["ANONYMIZED_TELEMETRY"] = "False"
 os.environ["MEM0_DIR"] = tempfile.mkdtemp()
 
 import pytest
+from hypothesis import settings
 
 from opentelemetry.exporter.flink_agents._guard import faults
 from opentelemetry.instrumentation.flink_agents import instrument as instrument_agents
@@ -20,6 +21,8 @@ from opentelemetry.instrumentation.flink_agents import uninstrument
 from processes import NO_MEMORY
 
 logging.getLogger("flink_agents").setLevel(logging.CRITICAL)
+settings.register_profile("untimed", deadline=None)  # speed is for the benchmarks
+settings.load_profile("untimed")
 
 
 def pytest_unconfigure() -> None:

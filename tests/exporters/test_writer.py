@@ -272,7 +272,7 @@ def somebody_without_rights(folder):
     if os.geteuid() != 0:
         yield
         return
-    for each in folder.parents[:3]:  # those that pytest made
+    for each in folder.parents[:4]:  # those that pytest and its workers made
         each.chmod(0o755)
     os.chown(folder, 65534, -1)
     os.seteuid(65534)
