@@ -1,14 +1,20 @@
 """The configuration for production between the agent and Jaeger, both real."""
 
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
 from binaries import JAEGER, Receiver, fetch, free_address, is_up, serving, until
+from hosting import log_lines
 from log_receiving import log_backend
 from probing import CoroutineStage, play
+from processes import run_python
+from providing import ids_of
 from traces import KeepingProvider, received, sent, trace_ids
 
+COMMAND = Path(sys.executable).with_name("opentelemetry-instrument")
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 
@@ -138,6 +144,41 @@ def test_what_people_said_and_who_they_are_does_not_get_through(
 
 def is_content(name):
     return re.search(r"messages|instructions|arguments|result|definitions", name)
+
+
+CHAT = """
+from chat_agents import Asking, outcome
+from scripted_llm import Reply
+
+print(outcome(Asking, lambda _: Reply.text("fine")).outputs)
+"""
+
+
+def test_metrics_and_events_of_an_application_get_through_without_content(
+    collector, logs, tmp_path
+):
+    done = run_python(
+        CHAT,
+        command=(str(COMMAND), sys.executable),
+        OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_DIR=tmp_path / "log",
+        **{CONTENT: "EVENT_ONLY"},
+        **collector.variables(),
+    )
+
+    assert done.stdout == "['fine']\n"
+    assert "opentelemetry" not in done.stderr
+    [event] = until(lambda: logs.records)
+    [chat] = [each for each in log_lines(tmp_path / "log") if is_chat(each)]
+    assert (event["trace_id"], event["span_id"]) == ids_of(chat)
+    assert event["attributes"]["gen_ai.operation.name"] == "chat"
+    assert not [name for name in event["attributes"] if is_content(name)]
+    tokens = {"gen_ai_token_type": "input", "gen_ai_request_model": "scripted"}
+    total = "gen_ai_client_token_usage_sum"
+    assert until(lambda: collector.metric(total, **tokens)) == 20
+
+
+def is_chat(line):
+    return (line.get("entity_type"), line.get("status")) == ("llm", "started")
 
 
 def test_all_runs_are_counted_whether_or_not_they_are_kept(send, collector):
