@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from importlib.metadata import version
+from uuid import uuid4
 
 # mem0 and Chroma report their use to their makers unless told not to, and mem0 keeps
 # a history in the home directory.
@@ -56,12 +57,31 @@ def _own_environment(monkeypatch, request):
 
 
 @pytest.fixture
-def instrument(tmp_path):
-    """`instrument(...)`, into the folder `tmp_path / "log"` unless told otherwise."""
+def instrument(request, tmp_path):
+    """`instrument(...)`, into the folder `tmp_path / "log"` unless told otherwise.
+
+    A test marked `in_both_dialects` runs once with each.
+    """
 
     def start(**arguments):
+        if hasattr(request, "param"):
+            arguments.setdefault("dialect", request.param)
         arguments.setdefault("event_log_dir", str(tmp_path / "log"))
         instrument_agents(**arguments)
 
     yield start
     uninstrument()
+
+
+@pytest.fixture
+def key():
+    """A key of the test's own: Chroma in memory is one for the whole process."""
+    return f"ada-{uuid4()}"
+
+
+@pytest.fixture
+def quiet_mem0(monkeypatch):
+    """The example's own settings; what mem0 says of what it does is not ours."""
+    for variable in ("OPENAI_API_KEY", "OPENAI_MODEL"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(logging.getLogger("mem0"), "disabled", True)

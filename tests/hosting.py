@@ -8,9 +8,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from flink_agents.api.events.event import Event, InputEvent, OutputEvent
 from flink_agents.plan.configuration import AgentConfiguration
 from flink_agents.runtime.local_runner import LocalRunner
+
+in_both_dialects = pytest.mark.parametrize(
+    "instrument", ["snake", "native"], indirect=True
+)
 
 TYPED_EVENTS = not hasattr(InputEvent, "EVENT_TYPE")
 
@@ -60,6 +65,14 @@ def log_lines(directory: Path) -> list[dict[str, Any]]:
     return [
         json.loads(line) for path in paths for line in path.read_bytes().splitlines()
     ]
+
+
+def native_lines(directory: Path) -> list[dict[str, Any]]:
+    """All records of a log in the native dialect, as plain JSON."""
+    [path] = Path(directory).iterdir()
+    assert path.name.startswith("events-local-")
+    assert path.name.endswith("-otel.log")
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def brief(lines: list[dict[str, Any]]) -> list[str]:

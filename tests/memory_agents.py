@@ -8,6 +8,7 @@ from flink_agents.api.decorators import action
 from flink_agents.api.events.event import Event
 from flink_agents.api.runner_context import RunnerContext
 
+from flink_agents_eventlog import read_records
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
 from hosting import ON_INPUT, TYPED_EVENTS, input_of, log_lines
 from opentelemetry.instrumentation.flink_agents.events import (
@@ -104,17 +105,18 @@ def memory_lines(folder: Path) -> list[dict[str, Any]]:
 
 
 def remembered(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    """The memory events of a log as `(type, value)`."""
+    """The memory events of a log, in any dialect, as `(type, value)`."""
     return [
-        (line["event_type"], line["event_attributes"]["value"])
-        for line in memory_lines(folder)
+        (record.event_type, record.event_attributes["value"])
+        for record in read_records(folder)
+        if record.event_type in MEMORY_EVENT_TYPES
     ]
 
 
 def of_type(folder: Path, event_type: str) -> list[dict[str, Any]]:
-    """The attributes of all events of a type."""
+    """The attributes of all events of a type, in any dialect."""
     return [
-        line["event_attributes"]
-        for line in log_lines(folder)
-        if line["event_type"] == event_type
+        record.event_attributes
+        for record in read_records(folder)
+        if record.event_type == event_type
     ]

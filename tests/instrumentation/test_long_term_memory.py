@@ -1,6 +1,5 @@
 """Long-term memory on the real mem0 and the real Chroma: what the store really did."""
 
-import contextlib
 import json
 import logging
 import random
@@ -14,31 +13,35 @@ import pytest
 from flink_agents.api.agents.agent import Agent
 from flink_agents.api.decorators import action
 from flink_agents.api.events.event import Event
-from flink_agents.api.resource import ResourceType
 from flink_agents.api.runner_context import RunnerContext
+from flink_agents.runtime.memory.mem0.mem0_long_term_memory import Mem0LongTermMemory
+from mem0.memory.main import Memory
 
-from hosting import ON_INPUT, brief, local_runner, log_lines
+from chat_agents import scripted
+from hosting import ON_INPUT, brief, log_lines
+from long_term_agents import (
+    act,
+    add,
+    added,
+    contents,
+    echo,
+    runner_with_memory,
+    story,
+)
+from memory_agent import long_term_memory
 from memory_agents import HEARD, listening, memory_lines, remembered
+from memory_demo import decision, facts
 from opentelemetry.instrumentation.flink_agents import _action_memory, uninstrument
 from opentelemetry.instrumentation.flink_agents._flink_context import CarryingExecutor
 from opentelemetry.instrumentation.flink_agents.events import (
     LongTermUpdateEvent,
     ShortTermWriteEvent,
 )
-from probing import CoroutineStage, Stage, perform
+from probing import CoroutineStage, perform
 from providing import MemoryProvider
-
-pytest.importorskip("mem0", reason="this version of the host has no mem0")
-
-from flink_agents.runtime.memory.mem0.mem0_long_term_memory import Mem0LongTermMemory
-from mem0.memory.main import Memory
-
-from chat_agents import scripted
-from memory_agent import ProfileAgent, long_term_memory
-from memory_demo import decision, facts
 from scripted_llm import Reply
 
-pytestmark = pytest.mark.memory
+pytestmark = [pytest.mark.memory, pytest.mark.usefixtures("quiet_mem0")]
 
 UPDATE, GET, SEARCH = (
     "_long_term_update_event",
@@ -46,27 +49,6 @@ UPDATE, GET, SEARCH = (
     "_long_term_search_event",
 )
 MASTER = "memory.generate-event"
-RESOURCES = {
-    "llm_server": ResourceType.CHAT_MODEL_CONNECTION,
-    "note_model": ResourceType.CHAT_MODEL,
-    "word_counter": ResourceType.EMBEDDING_MODEL_CONNECTION,
-    "word_counts": ResourceType.EMBEDDING_MODEL,
-    "notes": ResourceType.VECTOR_STORE,
-}
-
-
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch):
-    """The example's own settings; what mem0 says of what it does is not ours."""
-    for variable in ("OPENAI_API_KEY", "OPENAI_MODEL"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(logging.getLogger("mem0"), "disabled", True)
-
-
-@pytest.fixture
-def key():
-    """A key of the test's own: Chroma in memory is one for the whole process."""
-    return f"ada-{uuid4()}"
 
 
 class Watching(Agent):
@@ -87,65 +69,6 @@ class Watching(Agent):
     @staticmethod
     def hear(event: Event, ctx: RunnerContext) -> None:
         HEARD.append((event, ctx))
-
-
-def with_memory(agent):
-    for name, kind in RESOURCES.items():
-        agent.add_resource(name, kind, getattr(ProfileAgent, name)())
-    return agent
-
-
-def runner_with_memory(agent=Stage, **configuration):
-    return local_runner(with_memory(agent()), **configuration)
-
-
-@contextlib.contextmanager
-def story(replies, key, agent=Stage, **configuration):
-    """Give a function that runs a body as an action, with the key's memory."""
-    with scripted(replies):
-        runner = runner_with_memory(agent, **configuration)
-
-        def act(body):
-            memories = []
-
-            def in_action(_, ctx):
-                memories.append(long_term_memory(ctx))
-                return body(memories[0])
-
-            perform(runner, in_action, key=key)
-            return memories[0]
-
-        yield act
-
-
-def act(replies, *bodies, key, **configuration):
-    """Run each body as an action with the key's memory; return the last memory."""
-    with story(replies, key, **configuration) as acting:
-        return [acting(body) for body in bodies][-1]
-
-
-def add(*texts, to="notes"):
-    return lambda memory: memory.get_memory_set(to).add(list(texts))
-
-
-def added(text):
-    """Replies by which mem0 stores `text` as one item."""
-    return [facts(text), decision(("ADD", "0", text))]
-
-
-def echo(body):
-    """Reply such that whatever is said is stored as it is."""
-    messages = body["messages"]
-    if len(messages) == 2:
-        said = re.search(r"Input:\s+user: (.*)", messages[1]["content"])[1]
-        return facts(said)
-    fact = re.findall(r"\['(.*?)'\]", messages[0]["content"])[-1]
-    return decision(("ADD", "0", fact))
-
-
-def contents(memory, name="notes"):
-    """What the store holds; outside of an action nobody observes this."""
-    return {item.id: item.value for item in memory.get_memory_set(name).get()}
 
 
 def applied(before, value, name="notes"):

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from flink_agents.api.chat_message import ChatMessage, MessageRole
@@ -73,12 +72,6 @@ class NoMetrics(MetricGroup):
 def _metrics(monkeypatch):
     group = property(lambda _: NoMetrics())
     monkeypatch.setattr(LocalRunnerContext, "agent_metric_group", group)
-
-
-@pytest.fixture
-def key():
-    """A key of the test's own: Chroma in memory is one for the whole process."""
-    return f"ada-{uuid4()}"
 
 
 def with_memory():

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from chat_agents import RETRYING, Structured, scripted
 from flink_agents_eventlog import encode, read_records
 from flink_agents_eventlog.conversion import Conversion
-from hosting import TYPED_EVENTS, local_runner, output
+from hosting import TYPED_EVENTS, local_runner, native_lines, output
 from native_reader import edges_of, warnings_of
 from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from probing import Stage, perform, play
@@ -28,13 +28,6 @@ def remember(_, ctx):
 
 def fail(_, ctx):
     raise RuntimeError("outer") from ValueError("inner")
-
-
-def native_lines(folder):
-    [path] = folder.iterdir()
-    assert path.name.startswith("events-local-")
-    assert path.name.endswith("-otel.log")
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def brief(lines):
