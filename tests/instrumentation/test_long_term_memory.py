@@ -14,8 +14,6 @@ from flink_agents.api.agents.agent import Agent
 from flink_agents.api.decorators import action
 from flink_agents.api.events.event import Event
 from flink_agents.api.runner_context import RunnerContext
-from flink_agents.runtime.memory.mem0.mem0_long_term_memory import Mem0LongTermMemory
-from mem0.memory.main import Memory
 
 from chat_agents import scripted
 from hosting import ON_INPUT, brief, log_lines
@@ -40,6 +38,11 @@ from opentelemetry.instrumentation.flink_agents.events import (
 from probing import CoroutineStage, perform
 from providing import MemoryProvider
 from scripted_llm import Reply
+
+pytest.importorskip("mem0", reason="this version of the host has no mem0")
+
+from flink_agents.runtime.memory.mem0.mem0_long_term_memory import Mem0LongTermMemory
+from mem0.memory.main import Memory
 
 pytestmark = [pytest.mark.memory, pytest.mark.usefixtures("quiet_mem0")]
 
