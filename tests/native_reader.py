@@ -15,32 +15,73 @@ _STATUS_OF_LIFECYCLE = {
 
 
 def warnings_of(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """What the host's reader says of these records, as `(code, event id)`."""
-    found, nodes = [], {}
-    for line in lines:
-        event_id, event_type = line["eventId"], line["eventType"]
-        if event_type in _STATUS_OF_LIFECYCLE:
-            if _is_lifecycle(line):
-                continue
-            found.append(("RESERVED_EVENT_TYPE", event_id))
-        said = (event_type, _typed(line["eventAttributes"]))
-        if nodes.setdefault(event_id, said) != said:
-            found.append(("EVENT_ID_CONFLICT", event_id))
-    return found + [
+    """What the host's reader says of these records, as `(code, event id)`.
+
+    Of circles it only says that there is one: `("CYCLE_DETECTED", "")`.
+    """
+    business, found = _business(lines)
+    nodes: dict[str, Any] = {}
+    agreeing = []
+    for line in business:
+        said = (line["eventType"], _typed(line["eventAttributes"]))
+        if nodes.setdefault(line["eventId"], said) == said:
+            agreeing.append(line)
+        else:
+            found.append(("EVENT_ID_CONFLICT", line["eventId"]))
+    found += [
         (code, line["eventId"])
-        for line in lines
-        if line["eventType"] not in _STATUS_OF_LIFECYCLE
+        for line in agreeing
         for code in _lineage_warnings(line, nodes)
     ]
+    if _has_circle(edges_of(lines)):
+        found.append(("CYCLE_DETECTED", ""))
+    return found
 
 
 def edges_of(lines: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
-    """`(event, action, event that it led to)` for every business event."""
-    return {
-        (line["upstreamEventId"], line["upstreamActionName"], line["eventId"])
+    """`(event, action, event that it led to)`, circles included.
+
+    The first record of an event says what it is; others that say otherwise add
+    nothing.
+    """
+    business, _ = _business(lines)
+    nodes: dict[str, Any] = {}
+    edges = set()
+    for line in business:
+        said = (line["eventType"], _typed(line["eventAttributes"]))
+        nodes.setdefault(line["eventId"], said)
+        edge = line.get("upstreamEventId"), line.get("upstreamActionName")
+        is_root = line["eventType"] == "_input_event"
+        if all(edge) and not is_root and nodes[line["eventId"]] == said:
+            edges.add((*edge, line["eventId"]))
+    return {edge for edge in edges if edge[0] in nodes}
+
+
+def _business(
+    lines: list[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """All lines but executions; what only looks like one is kept, with a warning."""
+    kept = [
+        line
         for line in lines
-        if "upstreamEventId" in line
-    }
+        if line["eventType"] not in _STATUS_OF_LIFECYCLE or not _is_lifecycle(line)
+    ]
+    return kept, [
+        ("RESERVED_EVENT_TYPE", line["eventId"])
+        for line in kept
+        if line["eventType"] in _STATUS_OF_LIFECYCLE
+    ]
+
+
+def _has_circle(edges: set[tuple[str, str, str]]) -> bool:
+    """Take away, again and again, what nothing leads to; a circle is what is left."""
+    while edges:
+        reached = {to for _, _, to in edges}
+        rest = {edge for edge in edges if edge[0] in reached}
+        if rest == edges:
+            return True
+        edges = rest
+    return False
 
 
 def _is_lifecycle(line: dict[str, Any]) -> bool:

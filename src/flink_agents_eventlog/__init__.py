@@ -17,7 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from flink_agents_eventlog.checking import Checked, check_log
     from flink_agents_eventlog.conversion import Conversion, convert
-    from flink_agents_eventlog.execution import ExecutionForest, execution_forest
+    from flink_agents_eventlog.execution import (
+        ExecutionForest,
+        execution_forest,
+        execution_sequence,
+    )
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.levels import Levels
     from flink_agents_eventlog.lineage import trace_forest
@@ -64,6 +68,7 @@ __all__ = [
     "encode_plain",
     "event_sequence",
     "execution_forest",
+    "execution_sequence",
     "is_truncated",
     "memory_at",
     "read_records",
@@ -99,6 +104,7 @@ _HOME: Final = {
     "encode_plain": "payload",
     "event_sequence": "trace",
     "execution_forest": "execution",
+    "execution_sequence": "execution",
     "is_truncated": "truncation",
     "memory_at": "moment",
     "read_records": "reader",

@@ -199,10 +199,10 @@ def _link(event: TraceEvent, forest: TraceForest, found: _Findings) -> None:
         event.causes = [cause for cause in event.causes if cause != _NO_CAUSE]
         return
     for cause in event.causes:
-        fault = _fault(event, cause, forest)
-        if fault is not None:
-            found.report(fault[0], event.event_id, fault[1])
-        else:
+        faults = list(_faults(event, cause, forest))
+        for code, message in faults:
+            found.report(code, event.event_id, message)
+        if not faults:
             assert cause.event_id is not None  # noqa: S101 - no fault
             assert cause.action is not None  # noqa: S101
             effects = forest.events[cause.event_id].effects
@@ -210,17 +210,17 @@ def _link(event: TraceEvent, forest: TraceForest, found: _Findings) -> None:
     event.causes = [cause for cause in event.causes if cause != _NO_CAUSE]
 
 
-def _fault(
+def _faults(
     event: TraceEvent, cause: Cause, forest: TraceForest
-) -> tuple[str, str] | None:
+) -> Iterator[tuple[str, str]]:
     if cause.event_id is None:
-        return "UNLINKED_EVENT", f"{event.event_type} names no Event that led to it"
+        yield "UNLINKED_EVENT", f"{event.event_type} names no Event that led to it"
+        return
     if cause.action is None:
-        return "MISSING_ACTION_NAME", f"{event.event_type} names no action"
+        yield "MISSING_ACTION_NAME", f"{event.event_type} names no action"
     if cause.event_id not in forest.events:
         message = f"{event.event_type} comes from {cause.event_id}, which is not there"
-        return "MISSING_PARENT", message
-    return None
+        yield "MISSING_PARENT", message
 
 
 class _Edge(NamedTuple):
