@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from flink_agents_eventlog import read_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,13 +63,25 @@ def roots() -> list[str]:
     return [str(PROJECT / root) for root in ("src", "instrumentation", "exporters")]
 
 
-def run(name: str, folder: Path, command: Sequence[str] = (), **variables: str) -> Job:
+NO_EXPORT = {
+    f"OTEL_{signal}_EXPORTER": "none" for signal in ("TRACES", "METRICS", "LOGS")
+}
+
+
+def run(
+    name: str,
+    folder: Path,
+    command: Sequence[str] = (),
+    arguments: Sequence[str] = (),
+    **variables: str,
+) -> Job:
     """Run the job of that file to its end.
 
     Args:
         name: the file.
         folder: where its output, its log and Flink's own logs go.
         command: what runs Python, by names in the folder of Python.
+        arguments: what follows the file for its output.
         variables: environment variables for the job.
     """
     output = folder / "output.txt"
@@ -73,9 +89,9 @@ def run(name: str, folder: Path, command: Sequence[str] = (), **variables: str) 
     finished = subprocess.run(
         [
             *(str(Path(sys.executable).parent / part) for part in command),
-            *(sys.executable, str(JOBS / name), str(output)),
+            *(sys.executable, str(JOBS / name), str(output), *arguments),
         ],
-        env={**job_environment(folder), **variables},
+        env={**job_environment(folder), **NO_EXPORT, **variables},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -94,3 +110,40 @@ def run_job() -> Callable[..., Job]:
 @pytest.fixture(scope="session")
 def parcel_job(tmp_path_factory) -> Job:
     return run("parcel_job.py", tmp_path_factory.mktemp("parcels"))
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the jobs of one process left."""
+
+    found: dict[str, Any]
+    calls: set[str]
+    """Function id and argument digest of each durable call."""
+    logs: dict[str, list[Path]]
+    """The files of each agent."""
+
+    def answers(self, job):
+        return Counter(told["answer"] for told in self.found[job]["answers"])
+
+
+@pytest.fixture(scope="session")
+def run_mixed(tmp_path_factory, run_job):
+    def run_mixed(*jobs, command=(), **variables):
+        folder = tmp_path_factory.mktemp("mixed")
+        calls = folder / "calls"
+        job = run_job(
+            "mixed_job.py",
+            folder,
+            command=command,
+            arguments=jobs,
+            DURABLE_CALLS=str(calls),
+            SCRATCH=str(folder),
+            **variables,
+        )
+        logs = defaultdict(list)
+        for file in sorted(job.log.iterdir()) if job.log.is_dir() else []:
+            logs[next(read_records(file)).agent_name].append(file)
+        found = json.loads(job.output[0])
+        return Left(found, set(calls.read_text().splitlines()), logs)
+
+    return run_mixed

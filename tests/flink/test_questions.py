@@ -33,9 +33,6 @@ def question_job(tmp_path_factory, run_job):
             command=["opentelemetry-instrument"],
             KEYS=str(KEYS),
             QUESTIONS=str(QUESTIONS),
-            OTEL_TRACES_EXPORTER="none",
-            OTEL_METRICS_EXPORTER="none",
-            OTEL_LOGS_EXPORTER="none",
         )
 
 

@@ -20,6 +20,7 @@ from opentelemetry.instrumentation.flink_agents import (
     _host,
     _memory_events,
 )
+from opentelemetry.instrumentation.flink_agents._agents import configured_name
 from opentelemetry.instrumentation.flink_agents._core import current_action
 from opentelemetry.instrumentation.flink_agents._occurrences import (
     FlinkOccurrences,
@@ -163,11 +164,12 @@ class FlinkState:
             self._subtask = _flink_identity.subtask(context)
         text = _flink_identity.key_text(context)
         text = text if text is not None else f"hash:{key}"
+        configuration = _host.configuration_of(context)
         identity = new_run(
             session,
             key=text,
-            agent_name=self._core.agent_name(plan),
-            configuration=_host.configuration_of(context),
+            agent_name=configured_name(configuration) or self._core.agent_name(plan),
+            configuration=configuration,
             subtask=self._subtask,
         )
         occurrence = self._ids.occurrence(event)
