@@ -13,6 +13,8 @@ from flink_agents.api.events.event import Event, InputEvent, OutputEvent
 from flink_agents.plan.configuration import AgentConfiguration
 from flink_agents.runtime.local_runner import LocalRunner
 
+from flink_agents_eventlog import Conversion, encode, read_records
+
 in_both_dialects = pytest.mark.parametrize(
     "instrument", ["snake", "native"], indirect=True
 )
@@ -73,6 +75,16 @@ def native_lines(directory: Path) -> list[dict[str, Any]]:
     assert path.name.startswith("events-local-")
     assert path.name.endswith("-otel.log")
     return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def told_lines(directory: Path) -> list[dict[str, Any]]:
+    """All records in the words of the default dialect, whichever they are written in.
+
+    Not for values of long-term memory, which have a shape for each dialect.
+    """
+    words = Conversion("snake")
+    records = [words.convert(each).record for each in read_records(directory)]
+    return [json.loads(encode(each)) for each in records]
 
 
 def brief(lines: list[dict[str, Any]]) -> list[str]:

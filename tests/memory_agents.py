@@ -10,7 +10,7 @@ from flink_agents.api.runner_context import RunnerContext
 
 from flink_agents_eventlog import read_records
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
-from hosting import ON_INPUT, TYPED_EVENTS, input_of, log_lines
+from hosting import ON_INPUT, TYPED_EVENTS, input_of, told_lines
 from opentelemetry.instrumentation.flink_agents.events import (
     AgentRunBeginEvent,
     AgentRunEndEvent,
@@ -100,7 +100,7 @@ class Beginner(Agent):
 
 def memory_lines(folder: Path) -> list[dict[str, Any]]:
     """The memory events of a log, whole."""
-    lines = log_lines(folder)
+    lines = told_lines(folder)
     return [line for line in lines if line["event_type"] in MEMORY_EVENT_TYPES]
 
 

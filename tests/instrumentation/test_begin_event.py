@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from flink_agents_eventlog.memory import apply_writes
-from hosting import brief, input_of, local_runner, log_lines
+from hosting import brief, in_both_dialects, input_of, local_runner, log_lines
 from memory_agents import HEARD, Beginner, of_type
 from opentelemetry.instrumentation.flink_agents._memory_settings import memory_settings
 from opentelemetry.instrumentation.flink_agents._settings import Settings
@@ -17,6 +17,7 @@ from probing import Stage, perform, play
 pytestmark = pytest.mark.memory
 
 BEGIN, WRITE = "_agent_run_begin_event", "_short_term_write_event"
+ON = {"agent-run.begin-event": True}
 TTL = "short-term-memory.state-ttl.ms"
 UPDATE = "short-term-memory.state-ttl.update-type"
 
@@ -36,8 +37,9 @@ def begun(folder):
     return of_type(folder, BEGIN)
 
 
+@in_both_dialects
 def test_the_second_run_begins_with_what_the_first_one_wrote(instrument, tmp_path):
-    instrument()
+    instrument(options=ON)
     runner = local_runner(Stage())
 
     for _ in range(2):
@@ -78,8 +80,9 @@ def test_each_has_an_id_of_its_own(instrument, tmp_path):
     assert len({line["event_id"] for line in lines if line["event_type"] == BEGIN}) == 3
 
 
+@in_both_dialects
 def test_objects_are_left_out_unless_they_hold_values(instrument, tmp_path):
-    instrument()
+    instrument(options=ON)
     runner = local_runner(Stage())
 
     def body(_, ctx):

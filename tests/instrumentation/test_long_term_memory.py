@@ -16,7 +16,7 @@ from flink_agents.api.events.event import Event
 from flink_agents.api.runner_context import RunnerContext
 
 from chat_agents import scripted
-from hosting import ON_INPUT, brief, log_lines
+from hosting import ON_INPUT, brief, in_both_dialects, log_lines
 from long_term_agents import (
     act,
     add,
@@ -444,6 +444,7 @@ def test_an_action_that_fails_tells_nothing_and_leaves_nothing_to_the_next(
     assert [kind for kind, _ in remembered(tmp_path / "log")] == [UPDATE]
 
 
+@in_both_dialects
 def test_events_of_long_term_memory_come_last_in_a_fixed_order(
     instrument, tmp_path, key
 ):
@@ -485,6 +486,7 @@ def test_two_interleaved_actions_of_one_key_do_not_mix(instrument, tmp_path, key
     assert [*value.values()] == ["of the inner"]
 
 
+@in_both_dialects
 def test_who_is_woken_by_memory_tells_none_of_his_own(instrument, tmp_path, key):
     HEARD.clear()
     instrument()
@@ -496,9 +498,10 @@ def test_who_is_woken_by_memory_tells_none_of_his_own(instrument, tmp_path, key)
     assert [line["entity_name"] for line in lines] == ["act", "act"]
     [(event, _)] = HEARD
     assert isinstance(event, LongTermUpdateEvent)
-    assert event.value == lines[1]["event_attributes"]["value"]
+    assert event.value == dict(remembered(tmp_path / "log"))[UPDATE]
 
 
+@in_both_dialects
 @pytest.mark.parametrize("kind", ["update", "get", "search"])
 def test_each_operation_has_a_switch_of_its_own(instrument, tmp_path, key, kind):
     instrument()

@@ -15,13 +15,15 @@ from hosting import (
     ON_NOTE,
     TYPED_EVENTS,
     brief,
+    in_both_dialects,
     input_of,
     local_runner,
     log_lines,
     note,
     output,
+    told_lines,
 )
-from memory_agents import memory_lines, remembered
+from memory_agents import memory_lines, of_type, remembered
 from opentelemetry.instrumentation.flink_agents import Masking
 from probing import CoroutineStage, Stage, perform, play
 from providing import MemoryProvider
@@ -30,6 +32,7 @@ from scripted_llm import Reply
 pytestmark = pytest.mark.memory
 
 ALL = {"memory.generate-event": True}
+BEGIN = {"agent-run.begin-event": True}
 READS = {"memory.generate-event.short-term-read": True}
 WRITE, READ = "_short_term_write_event", "_short_term_read_event"
 
@@ -42,6 +45,7 @@ def writing(**entries):
     return body
 
 
+@in_both_dialects
 def test_the_net_effect_of_an_action_is_one_event(instrument, tmp_path):
     instrument()
 
@@ -60,6 +64,7 @@ def test_the_net_effect_of_an_action_is_one_event(instrument, tmp_path):
     }
 
 
+@in_both_dialects
 def test_nested_objects_tell_absolute_paths(instrument, tmp_path):
     instrument(options=READS)
 
@@ -88,6 +93,7 @@ def test_nested_objects_tell_absolute_paths(instrument, tmp_path):
     ]
 
 
+@in_both_dialects
 def test_a_read_of_a_missing_path_or_of_an_object_says_nothing(instrument, tmp_path):
     instrument(options=READS)
     runner = local_runner(Stage())
@@ -129,6 +135,7 @@ def test_a_value_is_copied_when_it_is_set(instrument, tmp_path):
     assert remembered(tmp_path / "log") == [(WRITE, {"basket": ["lamp"]})]
 
 
+@in_both_dialects
 def test_four_kinds_of_event_stand_in_a_fixed_order(instrument, tmp_path):
     instrument(options=ALL)
 
@@ -151,10 +158,11 @@ def test_four_kinds_of_event_stand_in_a_fixed_order(instrument, tmp_path):
     ] * 4
 
 
+@in_both_dialects
 def test_memory_events_follow_the_business_events_whenever_they_were_sent(
     instrument, tmp_path
 ):
-    instrument()
+    instrument(options=BEGIN)
 
     def body(_, ctx):
         ctx.sensory_memory.set("path", "value")
@@ -163,7 +171,7 @@ def test_memory_events_follow_the_business_events_whenever_they_were_sent(
 
     play(body)
 
-    assert brief(log_lines(tmp_path / "log")) == [
+    assert brief(told_lines(tmp_path / "log")) == [
         "_input_event",
         "_agent_run_begin_event",
         "action act started",
@@ -216,6 +224,7 @@ def test_fields_stand_in_the_order_of_the_format(instrument, tmp_path):
     ]
 
 
+@in_both_dialects
 def test_a_failed_action_has_no_memory_events_and_leaves_nothing_to_the_next(
     instrument, tmp_path
 ):
@@ -268,6 +277,7 @@ def test_each_action_has_events_of_its_own(instrument, tmp_path):
     ]
 
 
+@in_both_dialects
 def test_what_a_coroutine_does_around_a_suspension_is_one_event_at_its_end(
     instrument, tmp_path
 ):
@@ -354,6 +364,7 @@ def test_memory_used_outside_a_run_is_in_no_event(instrument, tmp_path):
     assert log_lines(tmp_path / "log") == before
 
 
+@in_both_dialects
 def test_the_host_s_own_chat_action_is_seen_at_its_sensory_memory(instrument, tmp_path):
     instrument()
 
@@ -450,8 +461,9 @@ def test_records_are_the_same_whether_the_trace_is_sampled_or_not(
     assert remembered(tmp_path / "log") == [(WRITE, {"path": "value"})]
 
 
+@in_both_dialects
 def test_the_proposal_s_golden_action(instrument, tmp_path):
-    instrument()
+    instrument(options=BEGIN)
     runner = local_runner(Stage())
 
     def body(_, ctx):
@@ -468,11 +480,7 @@ def test_the_proposal_s_golden_action(instrument, tmp_path):
     perform(runner, lambda *_: None, key="k0")
 
     raw = {"user.raw": "AQI="} if TYPED_EVENTS else {}
-    begun = [
-        line["event_attributes"]
-        for line in log_lines(tmp_path / "log")
-        if line["event_type"] == "_agent_run_begin_event"
-    ]
+    begun = of_type(tmp_path / "log", "_agent_run_begin_event")
     written = {"count": 1, "user.tier": "gold", **raw, "obj": None, "obj.x": 1.5}
     assert remembered(tmp_path / "log") == [
         ("_sensory_write_event", {"s": [1, {"a": None}]}),

@@ -7,7 +7,7 @@ import pytest
 from flink_agents.runtime.local_memory_object import LocalMemoryObject
 
 from flink_agents_eventlog.folding import EVENT_TYPE_OF_OPERATION
-from hosting import local_runner
+from hosting import in_both_dialects, local_runner
 from memory_agents import remembered
 from opentelemetry.instrumentation.flink_agents import (
     ConfigurationError,
@@ -82,6 +82,7 @@ def test_the_key_of_an_operation_beats_the_master_which_beats_its_default(
     assert memory_settings(Settings({}, configuration), {}).operations == expected
 
 
+@in_both_dialects
 @pytest.mark.parametrize(("configuration", "expected"), ROWS.values(), ids=ROWS)
 def test_the_log_has_the_events_that_the_agent_configuration_asks_for(
     instrument, tmp_path, configuration, expected

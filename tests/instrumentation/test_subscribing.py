@@ -2,7 +2,14 @@
 
 import pytest
 
-from hosting import TYPED_EVENTS, brief, local_runner, log_lines
+from hosting import (
+    TYPED_EVENTS,
+    brief,
+    in_both_dialects,
+    local_runner,
+    log_lines,
+    told_lines,
+)
 from memory_agents import (
     HEARD,
     Beginner,
@@ -24,6 +31,7 @@ from providing import MemoryProvider, ids
 pytestmark = pytest.mark.memory
 
 WRITE = "_short_term_write_event"
+BEGIN = {"agent-run.begin-event": True}
 ALL = {"memory.generate-event": True}
 
 
@@ -55,16 +63,17 @@ def test_an_action_that_listens_gets_the_typed_event(instrument):
         assert event.get_type() == WRITE
 
 
+@in_both_dialects
 def test_what_a_listening_action_does_to_memory_triggers_and_logs_nothing(
     instrument, tmp_path
 ):
-    instrument(options=ALL)
+    instrument(options=ALL | BEGIN)
     runner = local_runner(Observer())
 
     runner.run(key="k", value={"path": 1})
     runner.run(key="k", value={"path": 2})
 
-    lines = log_lines(tmp_path / "log")
+    lines = told_lines(tmp_path / "log")
     assert brief(lines)[:7] == [
         "_input_event",
         "_agent_run_begin_event",
@@ -190,8 +199,9 @@ def test_uninstrumented_the_agent_runs_without_being_woken(instrument):
     assert HEARD == []
 
 
+@in_both_dialects
 def test_the_begin_event_reaches_its_listener_whose_writes_count(instrument, tmp_path):
-    instrument()
+    instrument(options=BEGIN)
     runner = local_runner(Beginner())
 
     runner.run(key="k", value={"path": 1})
@@ -201,7 +211,7 @@ def test_the_begin_event_reaches_its_listener_whose_writes_count(instrument, tmp
         (AgentRunBeginEvent, "k", {}),
         (AgentRunBeginEvent, "k", {"path": 1, "run.begin.seen": True}),
     ]
-    lines = log_lines(tmp_path / "log")
+    lines = told_lines(tmp_path / "log")
     assert brief(lines)[:8] == [
         "_input_event",
         "_agent_run_begin_event",
