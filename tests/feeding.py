@@ -20,6 +20,8 @@ COMMANDS = [
     ["follow", "-"],
     ["follow", "--json", "-"],
     ["report", "-"],
+    ["replay", "--dry-run", "-"],
+    ["replay", "--dry-run", "--json", "-"],
     ["convert", "--to", "snake", "-"],
     ["convert", "--to", "native", "-"],
 ]

@@ -1,10 +1,13 @@
 """A small OTLP backend on loopback, by grpc and by http/protobuf."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from concurrent import futures
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -16,6 +19,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     add_TraceServiceServicer_to_server,
 )
 
+if TYPE_CHECKING:
+    from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
 
 class Received:
     """The spans that arrived, as `(scope, name)`, in order."""
@@ -24,11 +30,34 @@ class Received:
         self.variables = variables
         """What an application sets to send its spans here."""
         self.spans: list[tuple[str, str]] = []
+        self.whole: list[Span] = []
+        """The same spans, with all that they say."""
+        self.resources: list[dict[str, object]] = []
+        """What sent them, request by request."""
+
+    def in_force(self) -> Any:
+        """Let this process send its spans here, inside a `with`."""
+        loopback = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1")
+        return patch.dict(os.environ, {**self.variables, **loopback})
 
     def take(self, request: ExportTraceServiceRequest) -> None:
         for resource in request.resource_spans:
+            self.resources.append(attributes_of(resource.resource))
             for scope in resource.scope_spans:
                 self.spans += [(scope.scope.name, span.name) for span in scope.spans]
+                self.whole += scope.spans
+
+
+def attributes_of(message: Any) -> dict[str, Any]:
+    """Attributes as OTLP has them, as plain values."""
+    return {each.key: _plain(each.value) for each in message.attributes}
+
+
+def _plain(value: Any) -> Any:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_plain(each) for each in value.array_value.values]
+    return getattr(value, kind) if kind else None
 
 
 @contextlib.contextmanager

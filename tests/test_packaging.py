@@ -16,7 +16,7 @@ EXPORTER = "opentelemetry.exporter.flink_agents"
 INSTRUMENTATION = "opentelemetry.instrumentation.flink_agents"
 
 PUBLIC = {
-    EXPORTER: ["EventLogSpanProcessor"],
+    EXPORTER: ["BackendError", "EventLogSpanProcessor", "Replayed", "replay"],
     INSTRUMENTATION: [
         "ConfigurationError",
         "FlinkAgentsInstrumentor",

@@ -109,7 +109,7 @@ def test_what_is_given_up_at_a_flush_is_not_kept(instrument, monkeypatch):
             return SpanExportResult.SUCCESS
 
     monkeypatch.setattr(_otlp, "SECONDS_TO_FLUSH", 0.05)
-    monkeypatch.setattr(_otlp, "_exporter", lambda _: Endless())
+    monkeypatch.setattr(_otlp, "span_exporter", lambda _: Endless())
     provider = TracerProvider(shutdown_on_exit=False)
     instrument(tracer_provider=provider, otlp=True)
     for _ in range(5):

@@ -221,7 +221,7 @@ def test_nobody_waits_for_an_exporter_that_does_not_end(instrument, monkeypatch)
             return SpanExportResult.SUCCESS
 
     monkeypatch.setattr(_otlp, "SECONDS_TO_FLUSH", 0.05)
-    monkeypatch.setattr(_otlp, "_exporter", lambda _: Endless())
+    monkeypatch.setattr(_otlp, "span_exporter", lambda _: Endless())
     provider = TracerProvider(shutdown_on_exit=False)
     instrument(tracer_provider=provider, otlp=True)
     play(say_hello)

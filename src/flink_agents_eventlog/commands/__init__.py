@@ -22,6 +22,7 @@ _INTERRUPTED: Final = 130
 _GONE: Final = (errno.EPIPE, errno.EIO)
 
 PROGRAM: Final = "flink-agents-eventlog"
+INSTALL: Final = "pip install 'opentelemetry-instrumentation-flink-agents[otlp]'"
 
 
 class Command(Protocol):
@@ -67,11 +68,18 @@ def _run(argv: Sequence[str]) -> int:
     try:
         # One command's own arguments are unknown until it is loaded.
         name = _parser(targets).parse_args(argv[:1]).command
-        command: Command = load_command(targets[name])()
+        command: Command = _load(name, targets[name])()
         args = _command_parser(name, command).parse_args(argv[1:])
     except SystemExit as end:  # argparse has said what there was to say
         return OK if end.code is None else int(end.code)
     return command.run(args)
+
+
+def _load(name: str, target: str) -> Any:
+    try:
+        return load_command(target)
+    except ImportError as error:  # only some commands need OpenTelemetry
+        raise CommandError(f"{name} cannot be loaded ({error}): {INSTALL}") from error
 
 
 def _parser(targets: dict[str, str]) -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import Context, create_key, get_value, set_value
@@ -29,7 +30,17 @@ if TYPE_CHECKING:
 SCOPE = "opentelemetry.instrumentation.flink_agents"
 """The instrumentation scope whose spans are executions of ours."""
 
+DISTRIBUTION = "opentelemetry-instrumentation-flink-agents"
+
 _EXECUTION = create_key("flink-agents-execution")
+
+
+def version() -> str:
+    """Return the version of this package, as the scope of its spans says it."""
+    try:
+        return metadata.version(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def new_id() -> str:

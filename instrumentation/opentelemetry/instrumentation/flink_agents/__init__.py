@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import logging
 import os
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
 # First: all files here know it by this name.
 from opentelemetry.exporter.flink_agents import semconv as semconv
+from opentelemetry.exporter.flink_agents._execution import version
 from opentelemetry.instrumentation.flink_agents import _health, _host, _table
 from opentelemetry.instrumentation.flink_agents._completion_hook import (
     completion_hook,
@@ -54,8 +54,6 @@ __all__ = [
     "instrument",
     "uninstrument",
 ]
-
-_DISTRIBUTION = "opentelemetry-instrumentation-flink-agents"
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +92,7 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
         self._given = {}
         if not hasattr(self, "_patcher"):
             self._patcher = Patcher()
-        core = Core(Providers(_version()), self._patcher)
+        core = Core(Providers(version()), self._patcher)
         self._core = core
         try:
             self._configure(**kwargs)
@@ -137,7 +135,7 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
         if core.meter_provider is None or meter_provider is not core.meter_provider[0]:
             core.meter_provider = (meter_provider,)
             providers = core.providers
-            _health.observe(meter_provider, _version(), lambda: providers.processors)
+            _health.observe(meter_provider, version(), lambda: providers.processors)
 
     def _uninstrument(self, **_: Any) -> None:
         core, self._core = self._core, None
@@ -219,10 +217,3 @@ def uninstrument() -> None:
     instrumentor = FlinkAgentsInstrumentor()
     if instrumentor.is_instrumented_by_opentelemetry:
         instrumentor.uninstrument()
-
-
-def _version() -> str:
-    try:
-        return metadata.version(_DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        return "unknown"

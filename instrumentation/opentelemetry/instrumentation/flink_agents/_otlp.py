@@ -18,6 +18,12 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
+from opentelemetry.exporter.flink_agents._endpoint import (
+    MOST_CHARACTERS,
+    protocol_of_environment,
+    size_of,
+    span_exporter,
+)
 from opentelemetry.exporter.flink_agents._execution import SCOPE
 
 if TYPE_CHECKING:
@@ -27,9 +33,6 @@ if TYPE_CHECKING:
 
 SECONDS_TO_FLUSH = 2.0
 """How long the end of a process may wait for an endpoint that does not answer."""
-
-_CHARACTERS = 2**19
-"""Of attributes in one request; a character has up to four bytes."""
 
 logger = logging.getLogger(__name__)
 
@@ -180,27 +183,19 @@ def portions(spans: Sequence[ReadableSpan]) -> Iterator[Sequence[ReadableSpan]]:
     """Yield `spans` in requests that a backend takes: by default 4 MiB at most."""
     begin, size = 0, 0
     for index, span in enumerate(spans):
-        more = _size(span)
-        if size + more > _CHARACTERS and index > begin:
+        more = size_of(span)
+        if size + more > MOST_CHARACTERS and index > begin:
             yield spans[begin:index]
             begin, size = index, 0
         size += more
     yield spans[begin:]
 
 
-def _size(span: ReadableSpan) -> int:
-    values = (span.attributes or {}).values()
-    return sum(len(value) for value in values if isinstance(value, str))
-
-
 def forwarding_processor() -> ScopedBatchSpanProcessor | None:
     """Return a processor that forwards our spans, or None without an exporter."""
-    protocol = os.environ.get(
-        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-        os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
-    )
+    protocol = protocol_of_environment()
     try:
-        exporter = _exporter(protocol)
+        exporter = span_exporter(protocol)
     except ImportError:
         logger.warning(
             "otlp=True needs an OTLP exporter for %s: pip install"
@@ -226,22 +221,6 @@ def has_exporter(provider: TracerProvider) -> bool:
         for processor in getattr(processors, "_span_processors", ())
         if not isinstance(processor, ScopedBatchSpanProcessor)
     )
-
-
-def _exporter(protocol: str) -> SpanExporter | None:
-    if protocol == "grpc":
-        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (  # noqa: PLC0415
-            OTLPSpanExporter as GrpcExporter,
-        )
-
-        return GrpcExporter()
-    if protocol == "http/protobuf":
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
-            OTLPSpanExporter as HttpExporter,
-        )
-
-        return HttpExporter()
-    return None
 
 
 def _not_while_exporting(_: logging.LogRecord) -> bool:
