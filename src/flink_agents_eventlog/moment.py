@@ -9,23 +9,21 @@ from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folder import history_of
 from flink_agents_eventlog.key_memory import (
     KeyMemory,
-    is_short_term_write,
-    is_snapshot,
     key_of,
-    tells_short_term,
 )
 from flink_agents_eventlog.masking import names_of_key
 from flink_agents_eventlog.reader import read_located
-from flink_agents_eventlog.record import timestamp_ns, timestamp_text
+from flink_agents_eventlog.record import timestamp_ns
+from flink_agents_eventlog.split_history import NEVER, Written, written
+from flink_agents_eventlog.writer_memory import WriterMemory
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from flink_agents_eventlog.log_file import Located, Watch
     from flink_agents_eventlog.record import Record
 
-_NEVER: Final = -(1 << 63)
 _ALWAYS: Final = 1 << 63
 
 
@@ -115,55 +113,6 @@ def memories_at(
     return answers
 
 
-class _History:
-    """What one writer's files say of the key, read in their order."""
-
-    def __init__(self) -> None:
-        self.memory = KeyMemory()
-        self.chosen = self.memory
-        self.chosen_ns = _NEVER
-        self.written_ns = _NEVER
-        self.last: Located | None = None
-        self.is_inside_run = False
-        self._is_after = False
-        self._seen: set[tuple[str | None, str]] = set()
-
-    def take(self, located: Located, ns: int, limit: int) -> None:
-        """Take a record of the key, unless it is later than the moment asked for."""
-        record = located.record
-        is_memory = tells_short_term(record)
-        if is_memory and self._is_repeated(record):
-            return
-        if is_snapshot(record):
-            self._is_after = ns > limit
-        if ns >= limit and record.input_run_id == self.chosen.run:
-            self.is_inside_run = record.input_run_id is not None
-        if ns > limit or self._is_after:
-            return
-        if is_snapshot(record):
-            self._turn(ns)
-        if is_short_term_write(record):
-            self.written_ns = max(self.written_ns, ns)
-        run = self.memory.run
-        self.memory.take(located)
-        self.last = located
-        if self.memory.run != run:
-            self.is_inside_run = ns >= limit
-
-    def _turn(self, ns: int) -> None:
-        """Begin from a new snapshot, but keep the memory of a later one."""
-        if ns < self.chosen_ns and self.memory is self.chosen:
-            self.memory = self.memory.copied()
-        elif ns >= self.chosen_ns:
-            self.chosen, self.chosen_ns = self.memory, ns
-
-    def _is_repeated(self, record: Record) -> bool:
-        name = (record.input_run_id, record.event_id)
-        is_repeated = name in self._seen
-        self._seen.add(name)
-        return is_repeated
-
-
 class _Search:
     """One moment looked for while the records pass."""
 
@@ -176,21 +125,29 @@ class _Search:
         self._path = path
         self._limit = _ALWAYS if point.at is None else timestamp_ns(point.at)
         self._by_position = point.run is not None or point.event is not None
-        self._histories: dict[str, _History] = {}
+        self._histories: dict[str, WriterMemory] = {}
         self._place: Located | None = None
         self._frozen: tuple[KeyMemory, bool] | None = None
+        # By position it is known late what counts: when all files wrote to memory.
+        self._written: dict[str, list[Written]] = {}
         self._runs: set[str] = set()
 
     def add(self, located: Located) -> None:
         record = located.record
-        history = self._histories.setdefault(history_of(located.path), _History())
+        history = self._histories.setdefault(history_of(located.path), WriterMemory())
         is_of_key = key_of(record) in self._names
         if self._by_position:
             self._look(located, history, is_of_key=is_of_key)
+            told = written(located) if is_of_key else None
+            if told is not None:
+                name = history_of(located.path)
+                self._written.setdefault(name, []).append(told)
         if is_of_key:
             history.take(located, self._ns(record, history), self._limit)
 
-    def _look(self, located: Located, history: _History, *, is_of_key: bool) -> None:
+    def _look(
+        self, located: Located, history: WriterMemory, *, is_of_key: bool
+    ) -> None:
         """Find the line asked for, and keep the memory after it."""
         record, point = located.record, self._point
         if self._is_asked_for(record):
@@ -215,21 +172,21 @@ class _Search:
         run = record.input_run_id
         return run is not None and run.startswith(self._point.run or "")
 
-    def _ns(self, record: Record, history: _History) -> int:
+    def _ns(self, record: Record, history: WriterMemory) -> int:
         if self._by_position:
             return 0
         try:
             return timestamp_ns(record.timestamp)
         except ValueError:  # as late as what stands before it
-            return max(history.written_ns, history.chosen_ns)
+            return max(history.writer.age)
 
     def answer(self) -> MemoryAt:
         if self._by_position:
             return self._answer_by_position()
         history = max(
             self._histories.values(),
-            key=lambda each: (each.chosen_ns, each.written_ns),
-            default=_History(),
+            key=lambda each: each.writer.age,
+            default=WriterMemory(),
         )
         memory = history.chosen
         is_inside = history.is_inside_run or memory.is_open
@@ -254,7 +211,25 @@ class _Search:
             history.memory,
             history.memory.run == place.record.input_run_id,
         )
-        return self._told(memory, place, is_inside=is_inside)
+        answer = self._told(memory, place, is_inside=is_inside)
+        answer.findings += self._elsewhere(memory, place)
+        return answer
+
+    def _elsewhere(self, memory: KeyMemory, place: Located) -> Iterator[Finding]:
+        """Tell what other files wrote after the snapshot and up to this line."""
+        since = None if memory.snapshot is None else written(memory.snapshot)
+        try:
+            until = timestamp_ns(place.record.timestamp)
+        except ValueError:
+            return
+        for name, records in self._written.items():
+            between = [
+                each
+                for each in records
+                if (NEVER if since is None else since.ns) < each.ns <= until
+            ]
+            if between and name != history_of(place.path):
+                yield max(between).finding(self._key)
 
     def _told(
         self, memory: KeyMemory, last: Located | None, *, is_inside: bool
@@ -279,13 +254,12 @@ class _Search:
             )
         return answer
 
-    def _by_time_doubts(self, history: _History) -> list[Finding]:
+    def _by_time_doubts(self, history: WriterMemory) -> list[Finding]:
         found = []
-        for path, other in self._histories.items():
-            if other is not history and other.written_ns > history.chosen_ns:
-                when = timestamp_text(other.written_ns)
-                message = f"key {self._key!r} was written here too, until {when}"
-                found.append(finding("SPLIT_HISTORY", message, path))
+        for other in self._histories.values():
+            last = other.writer.written_since(history.writer)
+            if last is not None:
+                found.append(last.finding(self._key))
         if history.memory is not history.chosen and history.last is not None:
             message = "later in the file stands an earlier snapshot; the times count"
             found.append(history.last.finding("TIME_REVERSED", message))

@@ -185,6 +185,34 @@ def test_a_key_in_several_files_is_told_from_the_latest_snapshot(tmp_path):
     assert (later.short_term, codes(later)) == ({"b": 1}, ["SPLIT_HISTORY"])
 
 
+@pytest.mark.parametrize(
+    ("elsewhere", "expected"),
+    [
+        ([], []),
+        ([wrote(5, {"b": 1}, "run-2")], []),  # before the snapshot that counts
+        ([wrote(11, {"b": 1}, "run-2")], ["SPLIT_HISTORY"]),
+        ([snapshot(11, {"b": 1}, "run-2")], ["SPLIT_HISTORY"]),
+        ([wrote(9, {}, "run-2"), wrote(11, {}, "run-2")], ["SPLIT_HISTORY"]),
+        ([wrote(13, {"b": 1}, "run-2")], []),  # after the moment
+        ([record(11, "o", "_input_event", input_run_id="run-2")], []),
+    ],
+)
+@pytest.mark.parametrize("name", ["events-0.jsonl", "events-z.jsonl"])
+@pytest.mark.parametrize("moment", [{"run": "run-1"}, {"event": "w12"}])
+def test_a_moment_in_one_file_is_in_doubt_if_another_was_written_too(
+    tmp_path, elsewhere, expected, name, moment
+):
+    here = [snapshot(0, {"a": 1}), snapshot(10, {"a": 2}), wrote(12, {"a": 3})]
+    write(tmp_path / "events-a.jsonl", here)
+    write(tmp_path / name, [snapshot(1, {}, "run-2"), *elsewhere])
+
+    answer = memory_at(tmp_path, key="order-1", **moment)
+
+    assert (answer.short_term, codes(answer)) == ({"a": 3}, expected)
+    assert all(each.path.endswith(name) for each in answer.findings)
+    assert all(each.line == len(elsewhere) + 1 for each in answer.findings)
+
+
 def test_rotated_and_compressed_files_are_one_history(tmp_path):
     lines = [encode(each) + b"\n" for each in LOG]
     (tmp_path / "events-a.1.jsonl.gz").write_bytes(gzip.compress(b"".join(lines[:3])))
