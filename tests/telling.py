@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from flink_agents_eventlog.dialect import camel
 from hosting import NOTE_TYPE
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -31,7 +32,10 @@ _KINDS = {
     "flink_agents.input_run_id": "run",
     "flink_agents.execution.id": "execution",
     "flink_agents.event.trigger.id": "event",
+    "upstreamEventId": "event",
 }
+# The native dialect has the same in its own spelling.
+_KINDS |= {camel(name): kind for name, kind in _KINDS.items()}
 
 
 class Names:

@@ -1,20 +1,15 @@
 """The log in the host's own format of 0.4: `dialect="native"`."""
 
-import json
 import math
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
-from chat_agents import RETRYING, Structured, scripted
-from flink_agents_eventlog import encode, read_records
-from flink_agents_eventlog.conversion import Conversion
+from flink_agents_eventlog import read_records
 from hosting import TYPED_EVENTS, local_runner, native_lines, output
 from native_reader import edges_of, warnings_of
 from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from probing import Stage, perform, play
-from scripted_llm import Reply
-from telling import Names
 
 pytestmark = pytest.mark.memory
 
@@ -87,37 +82,6 @@ def test_an_error_is_named_as_the_host_names_it(instrument, tmp_path):
         "action_execution_failed",
         {"errorType": "builtins.ValueError", "errorMessage": "inner"},
     )
-
-
-def test_a_log_in_one_dialect_converted_is_the_log_in_the_other(instrument, tmp_path):
-    logs = []
-    for dialect in ("snake", "native"):
-        folder = tmp_path / dialect
-        instrument(
-            dialect=dialect,
-            event_log_dir=str(folder),
-            llm_attempts="each",
-            options={
-                "agent-run.begin-event": True,
-                "event-log.execution-content": False,
-                "event-log.level": "VERBOSE",
-            },
-        )
-        replies = [Reply("not json"), Reply('{"result": 42}')]
-        with scripted(replies):
-            runner = local_runner(Structured(), **RETRYING)
-            runner.run(key="k", value="6 x 7?")
-        play(remember)
-        with pytest.raises(RuntimeError):
-            play(fail)
-        to_native = Conversion("native")
-        records = [to_native.convert(each).record for each in read_records(folder)]
-        for record in records:
-            record.log_level = record.trace_id = record.span_id = None
-        logs.append(Names().records([json.loads(encode(each)) for each in records]))
-
-    assert len(logs[0]) > 15
-    assert logs[0] == logs[1]
 
 
 @pytest.mark.parametrize(
