@@ -38,8 +38,7 @@ def samples(option):
         return OF_OPTION[option]
     if isinstance(option.default, int) and not isinstance(option.default, bool):
         return option.default + 7, option.default + 8
-    one = not option.default
-    return (one, not one) if option.not_built is not one else (False, False)
+    return not option.default, bool(option.default)
 
 
 def each_option(*, having=lambda _: True):
@@ -123,11 +122,7 @@ BOOLEANS = {
 
 
 @pytest.mark.parametrize(("word", "value"), BOOLEANS.items())
-@each_option(
-    having=lambda option: (
-        isinstance(option.default, bool) and not isinstance(option.not_built, bool)
-    )
-)
+@each_option(having=lambda option: isinstance(option.default, bool))
 def test_a_boolean_may_be_said_in_many_words(option, word, value, monkeypatch):
     monkeypatch.setenv(PREFIX + option.variable, word)
 
@@ -338,54 +333,10 @@ def test_a_bad_value_in_an_agents_configuration_is_one_warning_and_the_default(
     assert len(log_lines(tmp_path / "log")) == 9
 
 
-NOT_BUILT_ARGUMENTS = [
-    {option.argument: option.not_built}
-    for option in OPTIONS
-    if option.argument and isinstance(option.not_built, (bool, str))
-]
-
-
-@pytest.mark.parametrize(
-    "arguments", NOT_BUILT_ARGUMENTS, ids=lambda each: next(iter(each))
-)
-def test_an_argument_whose_feature_is_not_built_says_so(
-    arguments, instrument, monkeypatch
-):
-    # What the environment says has no part in it.
-    monkeypatch.setenv("OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_DIALECT", "snake")
-    monkeypatch.setenv("OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_OTLP", "false")
-    [name] = arguments
-
-    with pytest.raises(NotImplementedError, match=f"{name}.* is not built yet"):
-        instrument(**arguments)
-
-
-@pytest.mark.parametrize(
-    "variable",
-    [
-        PREFIX + option.variable
-        for option in OPTIONS
-        if isinstance(option.not_built, (bool, str))
-    ],
-)
-def test_a_variable_whose_feature_is_not_built_is_one_warning(
-    variable, instrument, monkeypatch, caplog
-):
-    monkeypatch.setenv(variable, "true")
-
-    instrument()
-    play(lambda *_: None)
-
-    [said] = warnings_in(caplog)
-    assert said.startswith(variable)
-    assert "is not built yet" in said
-
-
 REFUSED = [
     {"event_log": "maybe"},
     {"no_such": 1},
     {"options": {"no-such": 1}},
-    {"event_log_otlp": True},
 ]
 
 
@@ -393,7 +344,7 @@ REFUSED = [
 def test_a_refused_instrument_leaves_nothing_installed(arguments, instrument, tmp_path):
     original = vars(LocalRunner)["run"]
 
-    with pytest.raises((ConfigurationError, TypeError, NotImplementedError)):
+    with pytest.raises((ConfigurationError, TypeError)):
         instrument(**arguments)
 
     assert vars(LocalRunner)["run"] is original
@@ -407,7 +358,7 @@ def test_a_refused_instrument_leaves_nothing_installed(arguments, instrument, tm
 def test_a_refused_change_leaves_everything_as_it_was(arguments, instrument, tmp_path):
     instrument(mask=Masking(keys=["input"]))
 
-    with pytest.raises((ConfigurationError, TypeError, NotImplementedError)):
+    with pytest.raises((ConfigurationError, TypeError)):
         FlinkAgentsInstrumentor().instrument(event_log_dir="elsewhere", **arguments)
     play(lambda *_: None)
 

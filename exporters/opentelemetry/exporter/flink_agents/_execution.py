@@ -18,6 +18,9 @@ from flink_agents_eventlog.dialect import SNAKE
 from flink_agents_eventlog.truncation import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     import msgspec
     from opentelemetry.trace import SpanContext
 
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from flink_agents_eventlog.record import Record
     from flink_agents_eventlog.truncation import Limits
     from opentelemetry.exporter.flink_agents._files import Subtask
+
+    Line: TypeAlias = Callable[[Record], bytes | None]
+    Emit: TypeAlias = Callable[["Run", Record, SpanContext | None, Line], None]
 
 SCOPE = "opentelemetry.instrumentation.flink_agents"
 """The instrumentation scope whose spans are executions of ours."""
@@ -65,6 +71,7 @@ class LogSettings:
         limits: what is kept of a payload at level STANDARD.
         trace: whether the native dialect says what ran, beside what happened.
         pretty_print: whether the native dialect spreads a record over lines.
+        in_files: False where records only go to `Run.emit`.
     """
 
     directory: str | None = None
@@ -76,6 +83,7 @@ class LogSettings:
     limits: Limits = DEFAULT_LIMITS
     trace: bool = True
     pretty_print: bool = False
+    in_files: bool = True
 
 
 DEFAULT_LOG_SETTINGS = LogSettings()
@@ -93,6 +101,10 @@ class Run:
     """None: no log is written of this run."""
     input_event_id: str | None = None
     """Of its InputEvent, once that was recorded."""
+    emit: Emit | None = None
+    """Tells each record elsewhere too."""
+    span_context: SpanContext | None = None
+    """Of its own span."""
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
+    from opentelemetry.trace import SpanContext
 
     from flink_agents_eventlog.dialect import Dialect
     from flink_agents_eventlog.record import Record
@@ -192,18 +194,22 @@ class EventLogSpanProcessor(SpanProcessor):
     def _started(self, execution: Execution) -> None:
         execution.claimed = True
         if execution.status != lifecycle.REUSED:
-            self._append(execution.run, started_record(execution))
+            record = started_record(execution)
+            self._append(execution.run, record, execution.span_context)
 
     def _ended(self, execution: Execution) -> None:
         """Write how `execution` ended, then what it emitted; nothing if abandoned."""
         execution.closed = True
         if execution.status is None:
             return
-        self._append(execution.run, terminal_record(execution, execution.status))
+        run, span = execution.run, execution.span_context
+        self._append(run, terminal_record(execution, execution.status), span)
         for emitted in execution.emitted:
-            self._append(execution.run, emitted)
+            self._append(run, emitted, span)
 
-    def _append(self, run: Run, record: Record) -> None:
+    def _append(
+        self, run: Run, record: Record, span: SpanContext | None = None
+    ) -> None:
         settings = run.log
         if settings is None:
             return
@@ -217,9 +223,23 @@ class EventLogSpanProcessor(SpanProcessor):
                 self.mask, "entity_metadata", record.entity_metadata
             )
         place = self._place(run, settings)
+        if run.emit is not None:
+            self._emit(run, record, span or run.span_context, settings)
+        if not settings.in_files:
+            return
         text = line(record, run, settings, place.dialect)
         if text is not None:
             self._writers.append(place, text, settings)
+
+    @guarded
+    def _emit(
+        self, run: Run, record: Record, span: SpanContext | None, settings: LogSettings
+    ) -> None:
+        """Tell `record` elsewhere, on one line; the log does not depend on it."""
+        assert run.emit is not None  # noqa: S101  # the caller has looked
+        plain = replace(settings, pretty_print=False)
+        dialect = self._place(run, settings).dialect
+        run.emit(run, record, span, lambda each: line(each, run, plain, dialect))
 
     def _place(self, run: Run, settings: LogSettings) -> Place:
         dialect = NATIVE if self.dialect == NATIVE else settings.dialect

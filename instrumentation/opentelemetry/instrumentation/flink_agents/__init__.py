@@ -106,7 +106,6 @@ class FlinkAgentsInstrumentor(BaseInstrumentor):
 
         Raises:
             ConfigurationError: a value is not allowed.
-            NotImplementedError: it asks for a feature that is not built yet.
             TypeError: there is no such argument.
         """
         core = self._core
@@ -198,6 +197,8 @@ def instrument(**kwargs: Any) -> None:
               itself from 0.4 on.
             * `otlp` (False): also export our spans over OTLP, by the standard
               `OTEL_EXPORTER_OTLP_*` variables.
+            * `event_log_otlp` (False): also emit each record as an OpenTelemetry log
+              event, through `logger_provider`.
             * `llm_attempts` ("logical"): "each" makes every attempt of a retried
               chat call an execution, as by default in the native dialect.
             * `mask`: a `Masking`, or a function of a scalar's path and the scalar
@@ -206,7 +207,6 @@ def instrument(**kwargs: Any) -> None:
 
     Raises:
         ConfigurationError: a value is not allowed; a `ValueError`.
-        NotImplementedError: it asks for a feature that is not built yet.
         TypeError: there is no such argument.
     """
     FlinkAgentsInstrumentor().instrument(**kwargs)

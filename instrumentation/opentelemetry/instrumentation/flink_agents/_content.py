@@ -61,16 +61,16 @@ class ContentCapture:
         version: str,
         max_bytes: int,
     ) -> None:
-        self.on_spans, self._in_events = _mode()
+        self.on_spans, self.in_events = _mode()
         self._hook = hook
         self._max_bytes = max_bytes
-        emits = _emits(default=self._in_events)
+        emits = _emits(default=self.in_events)
         self._logger = logger_of(logger_provider, version) if emits else None
 
     @property
     def is_wanted(self) -> bool:
         """Whether anything that leaves the process has content in it."""
-        return self.on_spans or self._in_events or self._hook is not None
+        return self.on_spans or self.in_events or self._hook is not None
 
     def room(self, length: int | None) -> Room:
         """Return the room on one span whose values may have `length` characters."""
@@ -113,7 +113,7 @@ class ContentCapture:
         if self._logger is None:
             return None
         content: dict[str, Any] = {}
-        if self._in_events:
+        if self.in_events:
             room = self.room(None)
             fitted = _fitted(told, room)
             content = {name: plain for name, (plain, _) in fitted.items()}

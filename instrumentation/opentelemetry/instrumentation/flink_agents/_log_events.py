@@ -49,7 +49,14 @@ def logger_of(provider: LoggerProvider | None, version: str) -> Logger:
 
 
 def new_event(
-    logger: Logger, name: str, attributes: Mapping[str, Any], context: Context
+    logger: Logger,
+    name: str,
+    attributes: Mapping[str, Any],
+    context: Context,
+    *,
+    body: str | None = None,
+    timestamp: int | None = None,
+    severity: SeverityNumber | None = None,
 ) -> Any:
     """Return a log record for `logger.emit()`.
 
@@ -58,15 +65,25 @@ def new_event(
         name: name of the event.
         attributes: plain JSON data.
         context: with the span that it belongs to.
+        body: what it says, if that is not in its attributes.
+        timestamp: when it happened, in epoch nanoseconds; by default now.
+        severity: how bad it is.
     """
+    common: dict[str, Any] = {
+        "timestamp": timestamp or time.time_ns(),
+        "body": body,
+    }
     if _NAMED:
         return LogRecord(
-            timestamp=time.time_ns(),
+            **common,
+            severity_number=severity,
             context=context,
             event_name=name,
             attributes={name: _structured(attributes[name]) for name in attributes},
         )
-    return _old_event(logger, name, attributes, context)
+    return _old_event(
+        logger, name, attributes, context, severity=severity, common=common
+    )
 
 
 def _structured(value: Any) -> Any:
@@ -80,7 +97,13 @@ def _structured(value: Any) -> Any:
 
 
 def _old_event(
-    logger: Logger, name: str, attributes: Mapping[str, Any], context: Context
+    logger: Logger,
+    name: str,
+    attributes: Mapping[str, Any],
+    context: Context,
+    *,
+    severity: SeverityNumber | None,
+    common: Mapping[str, Any],
 ) -> Any:
     from opentelemetry.sdk._logs import (  # type: ignore[attr-defined]  # noqa: PLC0415
         LogRecord as Record,
@@ -88,12 +111,12 @@ def _old_event(
 
     span = get_current_span(context).get_span_context()
     return Record(
-        timestamp=time.time_ns(),
+        **common,
+        # The exporter of that time takes no record without it.
+        severity_number=severity or SeverityNumber.UNSPECIFIED,
         trace_id=span.trace_id,
         span_id=span.span_id,
         trace_flags=span.trace_flags,
-        # The exporter of that time takes no record without it.
-        severity_number=SeverityNumber.UNSPECIFIED,
         resource=getattr(logger, "resource", None),
         attributes={
             "event.name": name,

@@ -20,7 +20,8 @@ def log_settings(
     settings: Settings, configuration: Mapping[str, Any]
 ) -> LogSettings | None:
     """Return how runs of an agent with this configuration are logged; None: not."""
-    if not settings[_options.EVENT_LOG]:
+    in_files = settings[_options.EVENT_LOG]
+    if not in_files and not settings[_options.EVENT_LOG_OTLP]:
         return None
 
     def chosen(option: _options.Option) -> Any:
@@ -37,6 +38,7 @@ def log_settings(
         limits=Limits(*map(chosen, _options.LIMITS)),
         trace=chosen(_options.TRACE_ENABLED),
         pretty_print=chosen(_options.PRETTY_PRINT),
+        in_files=in_files,
     )
 
 

@@ -101,8 +101,6 @@ class Option:
     """Agent configuration key, also in `options=`."""
     argument: str | None = None
     """Keyword argument of `instrument()`."""
-    not_built: Any = UNSET
-    """A value that will be allowed once its feature is built."""
     native_default: Any = UNSET
     """The default in the native dialect, where it is another."""
     not_native: bool = False
@@ -164,12 +162,14 @@ OTLP = Option(
     argument="otlp",
 )
 EVENT_LOG_OTLP = Option(
-    "Emit each record as an OpenTelemetry log event too. Not built yet.",
+    (
+        "Emit each record as an OpenTelemetry log event too, through `logger_provider`;"
+        " with `event_log=False` only there."
+    ),
     default=False,
     parse=_boolean,
     variable="EVENT_LOG_OTLP",
     argument="event_log_otlp",
-    not_built=True,
 )
 LLM_ATTEMPTS = Option(
     (

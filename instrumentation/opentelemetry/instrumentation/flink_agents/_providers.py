@@ -23,9 +23,12 @@ from opentelemetry.instrumentation.flink_agents._identity import IdentityMap
 from opentelemetry.instrumentation.flink_agents._metrics import instruments_of
 from opentelemetry.instrumentation.flink_agents._options import (
     EVENT_LOG,
+    EVENT_LOG_OTLP,
     OTLP,
     OTLP_CONTENT_BYTES,
+    OTLP_ERROR_MESSAGES,
 )
+from opentelemetry.instrumentation.flink_agents._record_events import RecordEvents
 from opentelemetry.instrumentation.flink_agents._text import safe
 
 if TYPE_CHECKING:
@@ -61,12 +64,15 @@ class Session:
         flush: Callable[[], None],
         instruments: Instruments,
         content: ContentCapture,
+        records: RecordEvents | None = None,
     ) -> None:
         self.processor = processor
         self.settings = settings
         self.flush = flush
         self.instruments = instruments
         self.content = content
+        self.records = records
+        """Emits records as events; None where nobody asked for it."""
         self._tracer = tracer
         limits = getattr(tracer, "_span_limits", None)
         self.value_length: int | None = getattr(
@@ -216,7 +222,7 @@ class Providers:
         processor = _event_log_of(provider)
         if processor is None:
             processor = self._own_processor
-            if self._settings[EVENT_LOG]:
+            if self._settings[EVENT_LOG] or self._settings[EVENT_LOG_OTLP]:
                 self._add_to(provider)
         elif processor is not self._own_processor:
             self._adopt(processor)
@@ -226,18 +232,32 @@ class Providers:
         settings = self._settings
         if processor.dialect != SNAKE:
             settings = settings.in_dialect(processor.dialect)
+        content = ContentCapture(
+            self._logger_provider,
+            self._hook,
+            self._version,
+            settings[OTLP_CONTENT_BYTES],
+        )
         return Session(
             tracer,
             processor,
             settings,
             flush=self.flush,
             instruments=instruments_of(self._meter_provider, self._version),
-            content=ContentCapture(
-                self._logger_provider,
-                self._hook,
-                self._version,
-                settings[OTLP_CONTENT_BYTES],
-            ),
+            content=content,
+            records=self._records(content, settings),
+        )
+
+    def _records(
+        self, content: ContentCapture, settings: Settings
+    ) -> RecordEvents | None:
+        if not settings[EVENT_LOG_OTLP]:
+            return None
+        return RecordEvents(
+            self._logger_provider,
+            self._version,
+            content,
+            error_messages=settings[OTLP_ERROR_MESSAGES],
         )
 
     @guarded

@@ -92,9 +92,10 @@ class OpenRun:
             attributes={**identity(run), **self._attributes},
             start_time=started_ns,
         )
-        self._context = (
-            around if self._span is None else set_span_in_context(self._span, around)
-        )
+        self._context = around
+        if self._span is not None:
+            self._context = set_span_in_context(self._span, around)
+            run.span_context = self._span.get_span_context()
 
     def append(self, record: Record) -> None:
         """Write a record of this run that is no execution's."""
@@ -239,4 +240,5 @@ def new_run(
         agent_name=agent_name,
         subtask=subtask,
         log=log_settings(settings, configuration),
+        emit=None if session.records is None else session.records.emit,
     )

@@ -37,7 +37,6 @@ class Settings:
 
     Raises:
         ConfigurationError: an argument or option has a value that is not allowed.
-        NotImplementedError: it asks for a feature that is not built yet.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Settings:
         """A job must not fail over its telemetry: one warning, then the default."""
         try:
             return self._strict(option, name, value)
-        except (ConfigurationError, NotImplementedError) as error:
+        except ConfigurationError as error:
             message = f"{error}; {self._default(option)!r} is used instead"
         self.say_once(logging.WARNING, message)
         return self._default(option)
@@ -140,8 +139,6 @@ class Settings:
 
     def _strict(self, option: Option, name: str, value: object) -> Any:
         parsed = option.parse(name, value)
-        if parsed == option.not_built:
-            raise NotImplementedError(f"{name}={value!r} is not built yet")
         if (
             option.not_native
             and self._values[DIALECT] == NATIVE
