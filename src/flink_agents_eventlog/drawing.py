@@ -1,6 +1,6 @@
 """A run drawn as a tree of lines.
 
-OrderAgent  key order-1  run 5f0c2a91  complete
+OrderAgent  key order-1  run 5f0c2a91  complete  1 failed
 ├─ _input_event
 ├─ action chat_model_action        finished  1.204 s  on _chat_request_event
 │  ├─ llm chat_model               finished   911 ms  gpt-4o  tokens 812 in, 93 out
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.layout import Line, event_names, lines
 from flink_agents_eventlog.payload import encode_plain
-from flink_agents_eventlog.run import Event, Execution, Run, selected
+from flink_agents_eventlog.run import Event, Execution, Run, executions_of, selected
 from flink_agents_eventlog.style import (
     BOLD,
     COLOURS,
@@ -89,7 +89,11 @@ def heading(run: Run, style: Style) -> str:
     if run.business_key is not None:
         parts.append(f"key {shown(run.business_key)}")
     parts.append(f"run {shown(run.input_run_id or '-')[:_SHORT_ID]}")
-    return "  ".join([*parts, style.paint(state, COLOURS[state])])
+    parts.append(style.paint(state, COLOURS[state]))
+    failed = sum(each.status == lifecycle.FAILED for each in executions_of(run))
+    if failed:
+        parts.append(style.paint(f"{failed} failed", COLOURS[lifecycle.FAILED]))
+    return "  ".join(parts)
 
 
 def _indented_width(line: Line) -> int:

@@ -11,7 +11,7 @@ from flink_agents_eventlog.commands import main
 from flink_agents_eventlog.lifecycle import FINISHED, INPUT_EVENT, STARTED
 
 PICTURE = """\
-OrderAgent  key order-1  run run-1  complete  2023-11-14T22:13:20.000000Z  1.205 s
+OrderAgent  key order-1  run run-1  complete  1 failed  2023-11-14T22:13:20.000000Z  1.205 s
    0.0 ms  ◆                                         _input_event
    1.0 ms  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  action answer  1.204 s
    2.0 ms  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━              llm chat_model  900 ms

@@ -27,7 +27,7 @@ from flink_agents_eventlog.lifecycle import (
 )
 
 PICTURE = """\
-OrderAgent  key order-1  run run-1  complete
+OrderAgent  key order-1  run run-1  complete  1 failed
 ├─ _input_event
 └─ action answer      finished    1.204 s  on _input_event
    ├─ llm chat_model  finished     900 ms  small  tokens 812 in, 93 out  2 attempts
