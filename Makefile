@@ -74,7 +74,7 @@ $(COLLECTOR): scripts/collector tests/backends/collector/builder.yaml
 test-backends: setup backends  ## Run real Jaegers and Collectors with collector-config.
 	$(BIN)/python -m pytest tests/backends
 
-slow: setup  ## Run the tests that take long: lines of 300 MB.
+slow: setup  ## Run the tests that take long: lines of 300 MB, a log of 100,000 spans.
 	$(BIN)/python -m pytest tests/slow
 
 FUZZ_SECONDS ?= 60

@@ -1,8 +1,8 @@
 """Print every ratio beside its budget."""
 
-from benchmarks import coroutines, endpoints, executions, memory, reading
+from benchmarks import coroutines, endpoints, executions, memory, reading, replaying
 
-FILES = (executions, memory, coroutines, reading, endpoints)
+FILES = (executions, memory, coroutines, reading, replaying, endpoints)
 
 print(f"{'what':34} {'ratio':>7} {'budget':>7} {'µs':>9}")
 for file in FILES:

@@ -32,6 +32,10 @@ class Received:
         self.spans: list[tuple[str, str]] = []
         self.whole: list[Span] = []
         """The same spans, with all that they say."""
+        self.requests = 0
+        """How many came, also those that were not taken."""
+        self.dies_at: int | None = None
+        """The number of the request from which on it says nothing more (http only)."""
         self.resources: list[dict[str, object]] = []
         """What sent them, request by request."""
 
@@ -39,6 +43,11 @@ class Received:
         """Let this process send its spans here, inside a `with`."""
         loopback = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1")
         return patch.dict(os.environ, {**self.variables, **loopback})
+
+    def is_dead(self) -> bool:
+        """Count a request; whether nobody is there to take it."""
+        self.requests += 1
+        return self.dies_at is not None and self.requests >= self.dies_at
 
     def take(self, request: ExportTraceServiceRequest) -> None:
         for resource in request.resource_spans:
@@ -89,6 +98,9 @@ def http_backend() -> Iterator[Received]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # named by the library
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if received.is_dead():
+                self.close_connection = True
+                return
             received.take(ExportTraceServiceRequest.FromString(body))
             self.send_response(200 if self.path == "/v1/traces" else 404)
             self.send_header("Content-Length", "0")

@@ -20,6 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.closing import ALL, closed_runs
 from flink_agents_eventlog.growing import Growing
+from flink_agents_eventlog.log_file import Located
 from flink_agents_eventlog.reader import read_located
 from opentelemetry.exporter.flink_agents._endpoint import endpoint, span_exporter
 from opentelemetry.exporter.flink_agents._execution import SCOPE, version
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from flink_agents_eventlog.finding import Finding
-    from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.record import Record
     from flink_agents_eventlog.run import Run
     from flink_agents_eventlog.selection import Selection
@@ -157,7 +157,8 @@ class _Replay:
             self._replayed.records += 1
             if self._replayed.records % _STEP == 0:
                 self._on_progress(self._replayed)
-            yield located._replace(record=_small(located.record))
+            record = _small(located.record)
+            yield located if record is located.record else Located(record, *located[1:])
 
 
 def _small(record: Record) -> Record:

@@ -155,7 +155,11 @@ class _OneRun:
             agent_name=run.agent_name,
         )
         self._ids = Ids(run_id, run.trace_id)
-        self._executions = sorted(executions_of(run), key=_began)
+        self._times = {
+            each.execution_id: _times(each.started_at, each.ended_at)
+            for each in executions_of(run)
+        }
+        self._executions = sorted(executions_of(run), key=self._began)
         self._contexts = {
             each.execution_id: self._ids.of_execution(each) for each in self._executions
         }
@@ -176,6 +180,10 @@ class _OneRun:
             span = self._span(each, parents.get(each.execution_id, self._root))
             made += [] if span is None else [span]
         return made
+
+    def _began(self, execution: Logged) -> tuple[int, str]:
+        times = self._times[execution.execution_id]
+        return (0 if times is None else times.start_ns, execution.execution_id)
 
     def _has_span(self) -> bool:
         """Whether there was a run: the log of other instrumentations has none."""
@@ -210,7 +218,7 @@ class _OneRun:
         )
 
     def _span(self, logged: Logged, parent: SpanContext | None) -> ReadableSpan | None:
-        times = _times(logged.started_at, logged.ended_at)
+        times = self._times[logged.execution_id]
         if times is None:
             self._spans.replayed.lacks(_kind(logged), _NO_TIME)
             return None
@@ -333,11 +341,6 @@ def _ns(timestamp: str | None) -> int | None:
         ns = timestamp_ns(timestamp or "")
         return ns if 0 <= ns < _LATEST else None
     return None
-
-
-def _began(execution: Logged) -> tuple[int, str]:
-    times = _times(execution.started_at, execution.ended_at)
-    return (0 if times is None else times.start_ns, execution.execution_id)
 
 
 def _if_failed(execution: Logged) -> Logged | None:
