@@ -7,6 +7,7 @@ from flink_agents.api.chat_message import ChatMessage
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Status
 
 from chat_agents import Asking, scripted
 from hosting import local_runner, log_lines
@@ -79,6 +80,7 @@ def test_many_of_them_arrive_in_batches_that_the_backend_takes(instrument, backe
 class Span:
     def __init__(self, size):
         self.attributes = {"text": "x" * size, "number": 1, "words": ("y",)}
+        self.status = Status()
 
 
 @pytest.mark.parametrize(
