@@ -151,9 +151,14 @@ class Jaeger(Receiver):
 
 
 @contextlib.contextmanager
-def jaeger(folder: Path) -> Iterator[Jaeger]:
-    """Jaeger with its configuration; its traces are in `folder`."""
-    running = Jaeger()
+def jaeger(folder: Path, running: Jaeger | None = None) -> Iterator[Jaeger]:
+    """Jaeger with its configuration; its traces are in `folder`.
+
+    Args:
+        folder: where its files go.
+        running: one that ran before, to be started again where it was.
+    """
+    running = running or Jaeger()
     settings = {**running.settings, "JAEGER_DATA": str(folder / "traces")}
     with serving(JAEGER, "jaeger.yaml", folder, **settings) as said:
         until(lambda: is_up(running.settings["HEALTH"], said))
