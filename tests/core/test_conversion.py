@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from core.samples import NATIVE_LINE, one_run, record, records
 from flink_agents_eventlog import (
     Conversion,
     Record,
+    conversion,
     convert,
     decode,
     encode,
     execution_forest,
+    long_term,
     read_records,
     snapshot,
 )
@@ -313,3 +316,18 @@ def test_the_old_nested_form_is_unfolded(line, event_type, attributes, extra, to
         ),
         (),
     )
+
+
+def test_every_loss_is_documented():
+    losses = {
+        value
+        for module in (conversion, long_term)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, str) and " " in value
+    }
+    text = (Path(__file__).parents[2] / "docs" / "native.md").read_text()
+    table = text.partition("## What conversion cannot carry")[2]
+
+    documented = re.findall(r"^\| (?:`\w+`|both) \| (.+?) \|", table, re.MULTILINE)
+    assert set(documented) == losses
+    assert len(losses) == 9

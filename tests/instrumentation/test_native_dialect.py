@@ -1,12 +1,14 @@
 """The log in the host's own format of 0.4: `dialect="native"`."""
 
 import math
+import threading
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from flink_agents_eventlog import read_records
-from hosting import TYPED_EVENTS, local_runner, native_lines, output
+from hosting import local_runner, native_lines, output
+from memory_agents import write_all
 from native_reader import edges_of, warnings_of
 from opentelemetry.exporter.flink_agents import EventLogSpanProcessor
 from probing import Stage, perform, play
@@ -224,15 +226,51 @@ def test_a_record_may_be_spread_over_lines(instrument, tmp_path):
     ]
 
 
-@pytest.mark.skipif(not TYPED_EVENTS, reason="later hosts refuse such values")
-def test_what_json_cannot_hold_is_just_absent(instrument, tmp_path):
-    def write(_, ctx):
-        ctx.short_term_memory.set("bad", math.nan)
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ({"bad": math.nan, "good": "v"}, [{"good": "v"}]),
+        ({"bad": math.inf}, []),
+        ({"in": [math.nan]}, []),
+    ],
+)
+def test_what_json_cannot_hold_is_just_absent(instrument, tmp_path, written, told):
+    instrument(dialect="native")
+    play(lambda _, ctx: write_all(ctx.short_term_memory, written))
+
+    lines = native_lines(tmp_path / "log")[3:]
+    assert [line["eventAttributes"]["value"] for line in lines] == told
+    assert not any("entityMetadata" in line for line in lines)
+
+
+def test_attributes_called_like_fields_stay_inside(instrument, tmp_path):
+    def pay(_, ctx):
+        ctx.send_event(output({"status": "paid", "problemCategory": "none"}))
 
     instrument(dialect="native")
-    play(write)
+    play(pay)
 
-    assert brief(native_lines(tmp_path / "log"))[-1] != "_short_term_write_event"
+    sent = native_lines(tmp_path / "log")[-1]
+    assert {"status", "problemCategory"}.isdisjoint(sent)
+    assert sent["eventAttributes"] == {
+        "output": {"status": "paid", "problemCategory": "none"}
+    }
+
+
+def test_an_event_from_a_thread_without_context_has_nothing_that_led_to_it(
+    instrument, tmp_path
+):
+    def hand_over(_, ctx):
+        thread = threading.Thread(target=ctx.send_event, args=[output("x")])
+        thread.start()
+        thread.join()
+
+    instrument(dialect="native")
+    play(hand_over)
+
+    lines = native_lines(tmp_path / "log")
+    [sent] = [line for line in lines if line["eventType"] == "_output_event"]
+    assert warnings_of(lines) == [("UNLINKED_EVENT", sent["eventId"])]
 
 
 def test_a_processor_of_the_applications_own_decides_the_dialect(instrument, tmp_path):
