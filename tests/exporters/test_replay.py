@@ -1,9 +1,12 @@
 """A log becomes traces: whole runs, with what the log knows and nothing it does not."""
 
+import json
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 from opentelemetry.context import get_value
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
@@ -14,6 +17,7 @@ from core.samples import (
     at,
     lifecycle,
     one_run,
+    plain,
     record,
     write,
 )
@@ -24,6 +28,7 @@ from opentelemetry.exporter.flink_agents import BackendError, Replayed, replay
 from opentelemetry.exporter.flink_agents._replay_position import PositionError
 from replaying import encoded, replayed, told
 
+CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 GOLDEN = sorted((Path(__file__).parents[1] / "core" / "golden").glob("*.jsonl"))
 
 
@@ -276,6 +281,43 @@ def test_lone_surrogates_do_not_lose_a_request(tmp_path):
     Path(path).write_bytes(Path(path).read_bytes().replace(b'"?"', b'"\\ud83d"'))
 
     assert len(replayed(path)) == 4
+
+
+def test_content_is_on_spans_where_that_is_asked_for(tmp_path, monkeypatch):
+    lines = one_run()
+    lines[5].event_attributes["output"] = "x" * 1_000
+    path = write(tmp_path / "log", lines)
+    monkeypatch.setenv("OTEL_PYTHON_FLINK_AGENTS_OTLP_CONTENT_BYTES", "400")
+    monkeypatch.setenv(CAPTURE, "SPAN_ONLY")
+
+    llm, tool = (span["attributes"] for span in sent(path)[0][2:])
+
+    assert tool["gen_ai.tool.call.result"] == "x" * 200
+    assert tool["flink_agents.content.truncated"] is True
+    assert "flink_agents.content.truncated" not in llm
+    assert json.loads(llm["gen_ai.output.messages"]) == [
+        {
+            "role": "assistant",
+            "parts": [{"type": "text", "content": "call search"}],
+            "finish_reason": "stop",
+        }
+    ]
+
+
+@given(asked=plain, answer=plain)
+@settings(max_examples=50, suppress_health_check=list(HealthCheck), deadline=None)
+def test_any_content_becomes_a_text(tmp_path, asked, answer):
+    message = {"role": asked, "content": answer, "tool_calls": asked, "extra_args": 5}
+    lines = one_run()
+    lines[2].event_attributes = {"input": [asked, message]}
+    lines[4].event_attributes = {"input": asked}
+    lines[5].event_attributes = lines[3].event_attributes = {"output": answer}
+
+    with patch.dict(os.environ, {CAPTURE: "SPAN_ONLY"}):
+        spans, _ = sent(write(tmp_path / "log", lines))
+
+    assert isinstance(spans[2]["attributes"]["gen_ai.input.messages"], str)
+    assert isinstance(spans[3]["attributes"]["gen_ai.tool.call.result"], str)
 
 
 def test_only_chosen_runs_are_sent(tmp_path):

@@ -39,7 +39,7 @@ def test_a_log_is_sent_where_the_standard_variables_say(backend, log, capsys):
     first, *lacking, last = said.out.splitlines()
     assert first.startswith("sent 4 spans of 1 runs to http://127.0.0.1:")
     assert first.endswith(": 1 run, 1 action, 1 llm, 1 tool")
-    assert "not in the log: its provider (of 1 llm)" in lacking
+    assert "not in the log of 1 llm: its provider" in lacking
     assert last == "never in a log: memory, embedding and retrieval spans"
     assert said.err == ""
 

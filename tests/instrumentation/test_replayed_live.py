@@ -28,6 +28,7 @@ NOT_RECORDED = {
     "gen_ai.request.temperature",
     "gen_ai.response.id",
     "gen_ai.response.finish_reasons",
+    "gen_ai.tool.definitions",
 }
 # Taken from content, of which the native dialect has none.
 OF_CONTENT = {"flink_agents.parser.schema", "gen_ai.response.model"}
@@ -72,10 +73,14 @@ def tell_all():
     runner.run(key="k", value="go on")
 
 
-@pytest.mark.parametrize("dialect", ["snake", "native"])
+@pytest.mark.parametrize(
+    ("dialect", "content"), [("snake", "SPAN_ONLY"), ("native", "NO_CONTENT")]
+)
 def test_a_replayed_log_equals_the_spans_that_were_sent_live(
-    dialect, instrument, tmp_path
+    dialect, content, instrument, tmp_path, monkeypatch
 ):
+    variable = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+    monkeypatch.setenv(variable, content)
     provider = MemoryProvider()
     instrument(tracer_provider=provider, dialect=dialect)
     tell_all()

@@ -10,6 +10,7 @@ A run is sent when it has closed, so that memory is bounded by the open ones.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from flink_agents_eventlog.closing import ALL, closed_runs
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.log_file import Located
 from flink_agents_eventlog.reader import read_located
+from opentelemetry.exporter.flink_agents._content import MOST_BYTES, captured
 from opentelemetry.exporter.flink_agents._endpoint import endpoint, span_exporter
 from opentelemetry.exporter.flink_agents._execution import SCOPE, version
 from opentelemetry.exporter.flink_agents._replay_batches import Batches
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from flink_agents_eventlog.selection import Selection
 
 _ERROR_MESSAGES = "OTEL_PYTHON_FLINK_AGENTS_OTLP_ERROR_MESSAGES"
+_CONTENT_BYTES = "OTEL_PYTHON_FLINK_AGENTS_OTLP_CONTENT_BYTES"
 _NO = ("false", "0", "no", "off")
 # Of the content of an execution, which may be large, what its span says.
 _SAID_OF = {
@@ -122,11 +125,14 @@ class _Replay:
         self._on_progress = on_progress
         self._of_run: list[Finding] = []
         self._growing = Growing()
+        on_spans, _ = captured()
+        self._small = _as_it_is if on_spans else _without_content
         self._spans = RunSpans(
             batches.replayed,
             _resource(),
             InstrumentationScope(SCOPE, version()),
             error_messages=os.environ.get(_ERROR_MESSAGES, "").lower() not in _NO,
+            content_bytes=_content_bytes() if on_spans else None,
         )
 
     def go_through(self, paths: list[str], selection: Selection) -> None:
@@ -157,12 +163,12 @@ class _Replay:
             self._replayed.records += 1
             if self._replayed.records % _STEP == 0:
                 self._on_progress(self._replayed)
-            record = _small(located.record)
+            record = self._small(located.record)
             yield located if record is located.record else Located(record, *located[1:])
 
 
-def _small(record: Record) -> Record:
-    """Drop what no span says of content."""
+def _without_content(record: Record) -> Record:
+    """Drop what spans do not say of content, which may be large."""
     attributes = record.event_attributes
     name, *inside = _SAID_OF.get(record.entity_type or "", ("",))
     if record.execution_id is None or name not in attributes:
@@ -172,10 +178,20 @@ def _small(record: Record) -> Record:
     )
 
 
+def _as_it_is(record: Record) -> Record:
+    return record
+
+
 def _only(value: Any, name: str, *inside: str) -> Any:
     if not isinstance(value, dict) or name not in value:
         return {}
     return {name: _only(value[name], *inside) if inside else value[name]}
+
+
+def _content_bytes() -> int:
+    with suppress(ValueError):
+        return max(int(os.environ.get(_CONTENT_BYTES, "")), 0)
+    return MOST_BYTES
 
 
 def _resource() -> Resource:

@@ -155,9 +155,12 @@ def _report(replayed: Replayed, where: str | None) -> list[str]:
         lines.append(
             f"{replayed.still_open:,} runs are still being written and were left out"
         )
+    kinds_of: dict[str, list[str]] = {}
     for lacking, count in replayed.lacking.items():
         kind, _, what = lacking.partition(": ")
-        lines.append(f"not in the log: {what} (of {count:,} {kind})")
+        kinds_of.setdefault(what, []).append(f"{count:,} {kind}")
+    for what, lacking_kinds in kinds_of.items():
+        lines.append(f"not in the log of {', '.join(lacking_kinds)}: {what}")
     return [*lines, f"never in a log: {ABSENT}"]
 
 

@@ -20,7 +20,13 @@ from flink_agents_eventlog.record import timestamp_ns
 from flink_agents_eventlog.run import executions_of
 from flink_agents_eventlog.shapes import well_formed as safe
 from opentelemetry.exporter.flink_agents import _attributes, semconv
+from opentelemetry.exporter.flink_agents._content import (
+    of_model,
+    on_model_span,
+    on_tool_span,
+)
 from opentelemetry.exporter.flink_agents._execution import Execution, Run
+from opentelemetry.exporter.flink_agents._fitting import Room
 from opentelemetry.exporter.flink_agents._replay_ids import Ids
 from opentelemetry.exporter.flink_agents._replayed import RUN
 
@@ -62,6 +68,7 @@ class RunSpans:
         resource: what sends them.
         scope: the instrumentation scope that they are said to come from.
         error_messages: whether they carry the message of an error.
+        content_bytes: how much content one of them carries, 0 for any; None for none.
     """
 
     def __init__(
@@ -71,11 +78,13 @@ class RunSpans:
         scope: InstrumentationScope,
         *,
         error_messages: bool = True,
+        content_bytes: int | None = None,
     ) -> None:
         self.replayed = replayed
         self._resource = resource
         self._scope = scope
         self._error_messages = error_messages
+        self._content_bytes = content_bytes
         self._sent: OrderedDict[str, SpanContext] = OrderedDict()
         self._failed: OrderedDict[str, SpanContext] = OrderedDict()
 
@@ -121,6 +130,17 @@ class RunSpans:
             message = safe(failed.error_message or "")
             description = message[: _attributes.LONGEST_DESCRIPTION]
         return Status(StatusCode.ERROR, description)
+
+    def content(self, execution: Logged, provider: str | None) -> dict[str, Any]:
+        """Return what models and tools were given and gave back, if that may leave."""
+        if self._content_bytes is None:
+            return {}
+        room = Room(self._content_bytes)
+        if execution.entity_type == lifecycle.LLM:
+            return on_model_span(of_model(execution.content, provider), room)
+        if execution.entity_type == lifecycle.TOOL:
+            return on_tool_span(execution.content, room)
+        return {}
 
     def remembered(self, run_id: str) -> SpanContext | None:
         """Return the span of a run that was sent."""
@@ -229,6 +249,7 @@ class _OneRun:
             **_attributes.start_attributes(execution),
             **_end_attributes(logged),
             **self._trigger(logged),
+            **self._spans.content(logged, execution.metadata.get("provider")),
         }
         kind = _kind(logged)
         self._count(kind, logged.span_id, attributes, is_whole=times.is_whole)

@@ -253,7 +253,7 @@ def open_llm(
         kind=span_kind(execution),
         attributes={**_attributes(execution, loop), **_server(model)},
     )
-    opened.inference = Inference(execution.metadata["provider"])
+    opened.inference = Inference()
     return opened
 
 

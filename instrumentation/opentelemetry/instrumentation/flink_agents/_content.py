@@ -14,17 +14,21 @@ from opentelemetry.instrumentation.utils import is_instrumentation_enabled
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.payload import decode_plain
+from opentelemetry.exporter.flink_agents._content import (
+    captured,
+    cut,
+    fitted,
+    of_model,
+    on_model_span,
+    on_tool_span,
+)
+from opentelemetry.exporter.flink_agents._fitting import Room
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import semconv
-from opentelemetry.instrumentation.flink_agents._fitting import Room
 from opentelemetry.instrumentation.flink_agents._log_events import logger_of, new_event
-from opentelemetry.instrumentation.flink_agents._messages import (
-    input_messages,
-    output_messages,
-    split_system,
-)
 
 if TYPE_CHECKING:
+    import msgspec
     from opentelemetry._logs import LoggerProvider
 
     from opentelemetry.instrumentation.flink_agents._completion_hook import (
@@ -32,14 +36,7 @@ if TYPE_CHECKING:
     )
     from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
 
-CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 EMIT_EVENT = "OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT"
-_MODES = {  # name: on spans, in events
-    "NO_CONTENT": (False, False),
-    "SPAN_ONLY": (True, False),
-    "EVENT_ONLY": (False, True),
-    "SPAN_AND_EVENT": (True, True),
-}
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +58,7 @@ class ContentCapture:
         version: str,
         max_bytes: int,
     ) -> None:
-        self.on_spans, self.in_events = _mode()
+        self.on_spans, self.in_events = captured()
         self._hook = hook
         self._max_bytes = max_bytes
         emits = _emits(default=self.in_events)
@@ -93,9 +90,7 @@ class ContentCapture:
         told = _told(opened) if self.is_wanted else {}
         if self.on_spans and opened.is_recorded:
             room = self.room(opened.run.session.value_length)
-            fitted = _fitted(told, room)
-            texts = {name: text for name, (_, text) in fitted.items()}
-            opened.show({**texts, **_cut(room)})
+            opened.show(on_model_span(told, room))
         event = self._event(opened, told)
         if self._hook is not None:
             self._hook.completed(
@@ -115,9 +110,9 @@ class ContentCapture:
         content: dict[str, Any] = {}
         if self.in_events:
             room = self.room(None)
-            fitted = _fitted(told, room)
-            content = {name: plain for name, (plain, _) in fitted.items()}
-            content.update(_cut(room))
+            fitting = fitted(told, room)
+            content = {name: plain for name, (plain, _) in fitting.items()}
+            content.update(cut(room))
         return new_event(
             self._logger,
             semconv.EVENT_INFERENCE_DETAILS,
@@ -128,78 +123,33 @@ class ContentCapture:
     def _tool_called(self, opened: OpenExecution) -> None:
         room = self.room(opened.run.session.value_length)
         execution = opened.execution
-        told = {}
-        for name, raw in (
-            (semconv.GEN_AI_TOOL_CALL_RESULT, execution.output),
-            (semconv.GEN_AI_TOOL_CALL_ARGUMENTS, execution.input),
-        ):
-            value = None if raw is None else decode_plain(bytes(raw))
-            share = 0.5 if name == semconv.GEN_AI_TOOL_CALL_RESULT else 1
-            if isinstance(value, str):
-                told[name] = room.text(value, share=share)
-            elif raw is not None:
-                fitted = room.json(value, share=share)
-                told.update({} if fitted is None else {name: fitted[1]})
-        opened.show({**told, **_cut(room)})
+        opened.show(on_tool_span(_plain(execution.input, execution.output), room))
 
 
 def _told(opened: OpenExecution) -> dict[str, list[Any]]:
     """Return the content of a model call by the attributes that hold it."""
     inference, execution = opened.inference, opened.execution
-    raw = execution.input
-    told: dict[str, list[Any]] = {}
-    if inference is not None and inference.asked is not None:
-        raw = inference.asked
-    messages = [] if raw is None else input_messages(decode_plain(bytes(raw)))
-    if inference is not None and inference.separates_system:
-        system, messages = split_system(messages)
-        told[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = system
-    told[semconv.GEN_AI_INPUT_MESSAGES] = messages
-    if execution.output is not None:
-        told[semconv.GEN_AI_OUTPUT_MESSAGES] = output_messages(
-            decode_plain(bytes(execution.output)),
-            inference.finish_reason if inference is not None else None,
-        )
-    if inference is not None and inference.tools is not None:
-        told[semconv.GEN_AI_TOOL_DEFINITIONS] = decode_plain(bytes(inference.tools))
-    return {name: items for name, items in told.items() if items}
+    asked, reason, tools = None, None, None
+    if inference is not None:
+        asked, reason, tools = inference.asked, inference.finish_reason, inference.tools
+    return of_model(
+        _plain(execution.input if asked is None else asked, execution.output),
+        execution.metadata.get("provider"),
+        finish_reason=reason,
+        tools=None if tools is None else decode_plain(bytes(tools)),
+    )
 
 
-def _fitted(told: dict[str, list[Any]], room: Room) -> dict[str, tuple[Any, str]]:
-    """Return what there is room for: the input, which grows most, comes last."""
-    fitted = {}
-    for name in (
-        semconv.GEN_AI_OUTPUT_MESSAGES,
-        semconv.GEN_AI_SYSTEM_INSTRUCTIONS,
-        semconv.GEN_AI_TOOL_DEFINITIONS,
-        semconv.GEN_AI_INPUT_MESSAGES,
-    ):
-        share = 1 if name == semconv.GEN_AI_INPUT_MESSAGES else 0.5
-        found = room.json(told[name], share=share) if name in told else None
-        if found is not None:
-            fitted[name] = found
-    return fitted
-
-
-def _cut(room: Room) -> dict[str, bool]:
-    return {semconv.FLINK_AGENTS_CONTENT_TRUNCATED: True} if room.has_cut else {}
+def _plain(asked: msgspec.Raw | None, answer: msgspec.Raw | None) -> dict[str, Any]:
+    both = {"input": asked, "output": answer}
+    return {
+        name: decode_plain(bytes(raw)) for name, raw in both.items() if raw is not None
+    }
 
 
 def _error(opened: OpenExecution) -> dict[str, str]:
     kind = opened.execution.error_type
     return {} if kind is None else {semconv.ERROR_TYPE: kind}
-
-
-def _mode() -> tuple[bool, bool]:
-    name = os.environ.get(CAPTURE, "").strip().upper() or "NO_CONTENT"
-    if name not in _MODES:
-        logger.warning(
-            "%s=%r is not allowed: use %s; no content is captured",
-            CAPTURE,
-            os.environ[CAPTURE],
-            ", ".join(_MODES),
-        )
-    return _MODES.get(name, _MODES["NO_CONTENT"])
 
 
 def _emits(*, default: bool) -> bool:

@@ -41,15 +41,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Inference:
-    """One call of a chat model. Of several below it the last one counts.
+    """One call of a chat model. Of several below it the last one counts."""
 
-    Args:
-        provider: `gen_ai.provider.name`.
-    """
-
-    def __init__(self, provider: str) -> None:
-        self.separates_system = provider == semconv.PROVIDER_ANTHROPIC
-        """Whether the provider takes system messages apart from the conversation."""
+    def __init__(self) -> None:
         self.asked: msgspec.Raw | None = None
         """The messages that went to the provider, with prompt and skills."""
         self.tools: msgspec.Raw | None = None

@@ -66,9 +66,11 @@ def _message(plain: Any, role: str) -> Message:
     parts = []
     if extra.get("reasoning"):
         parts.append({"type": "reasoning", "content": extra["reasoning"]})
-    if plain["content"] or not plain.get("tool_calls"):
+    calls = plain.get("tool_calls")
+    calls = calls if isinstance(calls, list) else []  # a log may hold anything
+    if plain["content"] or not calls:
         parts.append(_text(plain["content"]))
-    parts += [_tool_call(each) for each in plain.get("tool_calls") or ()]
+    parts += [_tool_call(each) for each in calls]
     return {"role": role, "parts": parts}
 
 
