@@ -1,8 +1,24 @@
 """Print every ratio beside its budget."""
 
-from benchmarks import coroutines, endpoints, executions, memory, reading, replaying
+from benchmarks import (
+    coroutines,
+    dialects,
+    endpoints,
+    executions,
+    memory,
+    reading,
+    replaying,
+)
 
-FILES = (executions, memory, coroutines, reading, replaying, endpoints)
+FILES = (
+    executions,
+    memory,
+    coroutines,
+    dialects,
+    reading,
+    replaying,
+    endpoints,
+)
 
 print(f"{'what':34} {'ratio':>7} {'budget':>7} {'µs':>9}")
 for file in FILES:
