@@ -35,19 +35,25 @@ class Collector(Receiver):
 
 
 @pytest.fixture(scope="module")
-def logs():
+def everything_logged():
     with log_backend() as received_logs:
         yield received_logs
 
 
+@pytest.fixture
+def logs(everything_logged):
+    everything_logged.records.clear()
+    return everything_logged
+
+
 @pytest.fixture(scope="module")
-def collector(tmp_path_factory, jaeger, logs):
+def collector(tmp_path_factory, jaeger, everything_logged):
     """The Collector that is in Jaeger's binary; nothing is kept but for a reason."""
     running = Collector()
     settings = {
         **running.settings,
         "TRACES_BACKEND": jaeger.settings["OTLP_GRPC"],
-        "LOGS_BACKEND": logs.endpoint,
+        "LOGS_BACKEND": everything_logged.endpoint,
         "KEEP_PERCENT": "0",
         "LONGEST_RUN": "1s",
         "METRICS_EVERY": "200ms",
@@ -154,31 +160,59 @@ print(outcome(Asking, lambda _: Reply.text("fine")).outputs)
 """
 
 
-def test_metrics_and_events_of_an_application_get_through_without_content(
-    collector, logs, tmp_path
-):
-    done = run_python(
-        CHAT,
-        command=(str(COMMAND), sys.executable),
-        OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_DIR=tmp_path / "log",
-        **{CONTENT: "EVENT_ONLY"},
-        **collector.variables(),
-    )
+@pytest.fixture
+def chat(collector, logs, tmp_path):
+    """Let an application chat under the Collector; return the lines of its log."""
 
-    assert done.stdout == "['fine']\n"
-    assert "opentelemetry" not in done.stderr
+    def run(**variables):
+        done = run_python(
+            CHAT,
+            command=(str(COMMAND), sys.executable),
+            OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_DIR=tmp_path / "log",
+            **collector.variables(),
+            **variables,
+        )
+        assert done.stdout == "['fine']\n"
+        assert "opentelemetry" not in done.stderr
+        return log_lines(tmp_path / "log")
+
+    return run
+
+
+def test_metrics_and_events_of_an_application_get_through_without_content(
+    chat, collector, logs
+):
+    lines = chat(**{CONTENT: "EVENT_ONLY"})
+
     [event] = until(lambda: logs.records)
-    [chat] = [each for each in log_lines(tmp_path / "log") if is_chat(each)]
-    assert (event["trace_id"], event["span_id"]) == ids_of(chat)
+    [asked] = filter(is_chat, lines)
+    assert (event["trace_id"], event["span_id"]) == ids_of(asked)
     assert event["attributes"]["gen_ai.operation.name"] == "chat"
     assert not [name for name in event["attributes"] if is_content(name)]
     tokens = {"gen_ai_token_type": "input", "gen_ai_request_model": "scripted"}
     total = "gen_ai_client_token_usage_sum"
-    assert until(lambda: collector.metric(total, **tokens)) == 20
+    assert until(lambda: collector.metric(total, **tokens)) >= 20
 
 
 def is_chat(line):
     return (line.get("entity_type"), line.get("status")) == ("llm", "started")
+
+
+def test_records_sent_as_events_get_through_with_the_ids_of_their_spans(chat, logs):
+    lines = chat(OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_OTLP="true")
+
+    until(lambda: len(logs.records) >= len(lines))
+    sent = {line["event_id"]: ids_of(line) for line in lines if line.get("trace_id")}
+    found = {
+        each["attributes"]["flink_agents.event.id"]: (each["trace_id"], each["span_id"])
+        for each in logs.records
+    }
+    assert found.keys() == {line["event_id"] for line in lines}
+    assert {event: found[event] for event in sent} == sent
+    [trace] = {ids[0] for ids in found.values()}
+    assert trace == ids_of(lines[0])[0]
+    keys = {each["attributes"]["flink_agents.business_key"] for each in logs.records}
+    assert re.fullmatch("[0-9a-f]{64}", keys.pop())
 
 
 def test_all_runs_are_counted_whether_or_not_they_are_kept(send, collector):
