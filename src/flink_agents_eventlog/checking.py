@@ -1,26 +1,29 @@
-"""Everything that is wrong or incomplete in a log, in one pass over its records."""
+"""Everything that is wrong or incomplete in a log, in one pass over its records.
+
+What is inside a run is told when the run has closed, so that of a long log only few
+runs are in memory.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from flink_agents_eventlog.execution import ExecutionForest
+from flink_agents_eventlog.closing import OpenRuns
 from flink_agents_eventlog.file_order import FileOrder
 from flink_agents_eventlog.folding import MEMORY_EVENT_TYPES
 from flink_agents_eventlog.growing import Growing
 from flink_agents_eventlog.key_memory import is_run_event
-from flink_agents_eventlog.lifecycle_check import LifecycleCheck
-from flink_agents_eventlog.lineage import Lineage
 from flink_agents_eventlog.log_file import read_file
 from flink_agents_eventlog.reader import files_of
+from flink_agents_eventlog.run_check import EarlierRuns, RunCheck
 from flink_agents_eventlog.split_history import SplitHistories
 from flink_agents_eventlog.truncation import holds_truncated
 from flink_agents_eventlog.verification import MemoryVerification
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from flink_agents_eventlog.finding import Finding
     from flink_agents_eventlog.log_file import Located, Watch
@@ -35,6 +38,15 @@ class Checked:
     runs: int = 0
     files: int = 0
     findings: list[Finding] = field(default_factory=list)
+
+    def take(
+        self, run: Run, found: list[Finding], on_run: Callable[[Run], object] | None
+    ) -> None:
+        """Count a run, and what is wrong in it."""
+        self.findings += found
+        self.runs += run.input_run_id is not None
+        if on_run is not None:
+            on_run(run)
 
 
 def check_log(*paths: str | os.PathLike[str]) -> Checked:
@@ -59,10 +71,12 @@ def check_log(*paths: str | os.PathLike[str]) -> Checked:
 
 
 def check_closely(
-    paths: Iterable[str | os.PathLike[str]], watch: Watch | None = None
-) -> tuple[Checked, list[Run], Check]:
-    """Check, and give what was built on the way: the runs, and the check itself."""
-    checked, runs, check = Checked(), [], Check()
+    paths: Iterable[str | os.PathLike[str]],
+    watch: Watch | None = None,
+    on_run: Callable[[Run], object] | None = None,
+) -> tuple[Checked, Check]:
+    """Check, hand every run to `on_run`, and give the check itself too."""
+    checked, check = Checked(), Check()
     order: dict[str, int] = {}
     for file in files_of(paths, checked.findings.append):
         checked.files += 1
@@ -70,22 +84,22 @@ def check_closely(
         for located in read_file(file, checked.findings.append, watch):
             checked.records += 1
             checked.findings += check.add(located)
+            for run, found in check.let_go():
+                checked.take(run, found, on_run)
     for run, found in check.end():
-        checked.findings += found
-        if run is not None:
-            runs.append(run)
-            checked.runs += run.input_run_id is not None
+        checked.take(run, found, on_run)
+    checked.findings += check.rest()
     checked.findings.sort(key=lambda each: (order.get(each.path, -1), each.line or 0))
-    return checked, runs, check
+    return checked, check
 
 
 class Check:
     """All checks together: hand each record to `add`, in the order read."""
 
     def __init__(self) -> None:
-        self._executions = ExecutionForest()
-        self._lineage = Lineage()
-        self._lifecycle = LifecycleCheck()
+        self._runs = OpenRuns(RunCheck)
+        self._earlier = EarlierRuns()
+        self._growing = Growing()
         self._order = FileOrder()
         self.memory = MemoryVerification()
         self._histories = SplitHistories()
@@ -93,10 +107,7 @@ class Check:
 
     def add(self, located: Located) -> Iterator[Finding]:
         """Take in the next record and tell what is wrong with it; use it up."""
-        record, path, line = located
-        self._executions.add(record, path, line)
-        self._lineage.add(record, path, line)
-        self._lifecycle.add(located)
+        self._runs.add(located)
         self._histories.add(located)
         self._note_truncated(located)
         backwards = self._order.add(located)
@@ -104,20 +115,37 @@ class Check:
             yield backwards
         yield from self.memory.add(located)
 
-    def end(self) -> Iterator[tuple[Run | None, list[Finding]]]:
-        """Give the runs, each with what is wrong in it, and last what is of none."""
-        rest: list[Finding] = []
-        forest = self._lineage.forest(rest.append)
-        rest += self._lifecycle.findings(forest.events.keys())
-        rest += self.memory.end()
-        rest += self._histories.findings()
-        rest += map(_cut_short, self._truncated.values())
-        growing = Growing()
-        for run, findings in self._executions.runs():
-            # The lineage tells of every Event of a reserved type, and why.
-            told = [each for each in findings if each.code != _RESERVED]
-            yield run, list(growing.open_run(run.input_run_id, told))
-        yield None, rest
+    def let_go(self) -> Iterator[tuple[Run, list[Finding]]]:
+        """Give a run that closed, if it is time to, and what is wrong in it."""
+        check = self._runs.let_go()
+        if check is not None:
+            yield self._ended(check)
+
+    def end(self) -> Iterator[tuple[Run, list[Finding]]]:
+        """Give the runs that are left, each with what is wrong in it."""
+        for check in self._runs.rest():
+            yield self._ended(check)
+
+    def rest(self) -> Iterator[Finding]:
+        """Tell what is wrong in the log as a whole."""
+        yield from self.memory.end()
+        yield from self._histories.findings()
+        yield from map(_cut_short, self._truncated.values())
+
+    def _ended(self, check: RunCheck) -> tuple[Run, list[Finding]]:
+        run, found = check.end(self._knows_event, self._knows_execution)
+        found += self._earlier.take(check)
+        return run, list(self._growing.open_run(run.input_run_id, found))
+
+    def _knows_event(self, event_id: str) -> bool:
+        return event_id in self._earlier.events or any(
+            check.lineage.knows(event_id) for check in self._runs.held()
+        )
+
+    def _knows_execution(self, execution_id: str) -> bool:
+        return execution_id in self._earlier.executions or any(
+            check.lifecycle.knows(execution_id) for check in self._runs.held()
+        )
 
     def _note_truncated(self, located: Located) -> None:
         record = located.record
@@ -126,9 +154,6 @@ class Check:
         if holds_truncated(record.event_attributes):
             count, first = self._truncated.get(located.path, (0, located))
             self._truncated[located.path] = (count + 1, first)
-
-
-_RESERVED: Final = "RESERVED_EVENT_TYPE"
 
 
 def _cut_short(truncated: tuple[int, Located]) -> Finding:

@@ -11,7 +11,8 @@ input of its key comes in the same file and nothing of it is open.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.folder import history_of
@@ -19,10 +20,11 @@ from flink_agents_eventlog.run_draft import RunDraft
 from flink_agents_eventlog.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from flink_agents_eventlog.finding import OnFinding
     from flink_agents_eventlog.log_file import Located
+    from flink_agents_eventlog.record import Record
     from flink_agents_eventlog.run import Run
 
 MOST_CLOSED: Final = 1_024
@@ -64,7 +66,8 @@ def closed_runs(
     >>> run.input_run_id, run.complete
     ('run-1', True)
     """
-    runs = _Runs((*(CONTENT if with_content else ()), *keep))
+    names = (*(CONTENT if with_content else ()), *keep)
+    runs = OpenRuns(partial(RunDraft, keep=names))
     for located in records:
         if selection.may_choose(located.record):
             runs.add(located)
@@ -85,23 +88,42 @@ def _chosen(
         yield run
 
 
-class _Runs:
+class Draft(Protocol):
+    """What collects the records of one run."""
+
+    def add(self, record: Record, path: str, line: int | None) -> None:
+        """Take in a record."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something in it has started and not ended."""
+
+    @property
+    def age(self) -> tuple[bool, str, str]:
+        """Sorts runs as they began."""
+
+
+_Draft = TypeVar("_Draft", bound=Draft)
+
+
+class OpenRuns(Generic[_Draft]):
     """The runs that are open, and those that closed lately."""
 
-    def __init__(self, keep: Collection[str]) -> None:
-        self._keep = keep
-        self._open: OrderedDict[str | None, RunDraft] = OrderedDict()
-        self._closed: OrderedDict[str | None, RunDraft] = OrderedDict()
+    def __init__(self, make: Callable[[str | None], _Draft]) -> None:
+        self._make = make
+        self._open: OrderedDict[str | None, _Draft] = OrderedDict()
+        self._closed: OrderedDict[str | None, _Draft] = OrderedDict()
         # The run that a key is at, by file and key, and the same by run.
         self._run_at: dict[tuple[str, str], str | None] = {}
         self._place_of: dict[str | None, tuple[str, str]] = {}
 
     def add(self, located: Located) -> None:
+        """Take in a record, and let its run or the one before it close."""
         record, path, line = located
         run = record.input_run_id
         draft = self._open.pop(run, None) or self._closed.pop(run, None)
         if draft is None:
-            draft = RunDraft(run, keep=self._keep)
+            draft = self._make(run)
         self._open[run] = draft  # the latest, last
         draft.add(record, path, line)
         if record.event_type == lifecycle.AGENT_RUN_END_EVENT:
@@ -126,13 +148,17 @@ class _Runs:
         if place is not None and self._run_at.get(place) == run:
             del self._run_at[place]
 
-    def let_go(self) -> RunDraft | None:
+    def let_go(self) -> _Draft | None:
         """Give the run that closed first, if too many have closed since."""
         if len(self._closed) <= MOST_CLOSED:
             return None
         return self._closed.popitem(last=False)[1]
 
-    def rest(self) -> list[RunDraft]:
+    def held(self) -> Iterator[_Draft]:
+        """Give the runs that are held, in no order to rely on."""
+        yield from self._closed.values()
+        yield from self._open.values()
+
+    def rest(self) -> list[_Draft]:
         """Give the runs that are left, oldest first."""
-        drafts = [*self._closed.values(), *self._open.values()]
-        return sorted(drafts, key=lambda draft: draft.age)
+        return sorted(self.held(), key=lambda draft: draft.age)

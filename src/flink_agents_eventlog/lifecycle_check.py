@@ -15,7 +15,7 @@ from flink_agents_eventlog.record import timestamp_ns, timestamp_order
 from flink_agents_eventlog.sameness import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from flink_agents_eventlog.log_file import Located
     from flink_agents_eventlog.record import Record
@@ -53,10 +53,10 @@ class _Seen:
 
 
 class LifecycleCheck:
-    """Collects records one by one; `findings` tells what does not fit."""
+    """Collects the records of one run; `findings` tells what does not fit."""
 
     def __init__(self) -> None:
-        self._executions: dict[tuple[str | None, str], _Seen] = {}
+        self._executions: dict[str, _Seen] = {}
         self._emitters: dict[str, Located] = {}
 
     def add(self, located: Located) -> None:
@@ -69,23 +69,33 @@ class LifecycleCheck:
         if status is None:
             self._emitters.setdefault(execution_id, located)
             return
-        name = (record.input_run_id, execution_id)
-        seen = self._executions.setdefault(name, _Seen())
+        seen = self._executions.setdefault(execution_id, _Seen())
         seen.name = f"{record.entity_type} {record.entity_name}"
         seen.parent = seen.parent or record.parent_execution_id
         seen.trigger = seen.trigger or record.action_trigger_event_id
         seen.said.setdefault(_said(record, status), (path, line))
 
-    def findings(self, event_ids: Collection[str]) -> Iterator[Finding]:
-        """Tell what is wrong, with the ids of all business Events of the log."""
-        for (run, _), seen in self._executions.items():
+    def names(self) -> Iterable[str]:
+        """Give the ids of all executions that were taken in."""
+        return self._executions
+
+    def knows(self, execution_id: str) -> bool:
+        """Whether a record of this execution was taken in."""
+        return execution_id in self._executions
+
+    def findings(
+        self,
+        is_event: Callable[[str], bool],
+        is_elsewhere: Callable[[str], bool],
+    ) -> Iterator[Finding]:
+        """Tell what is wrong, by what ids of Events and other executions there are."""
+        for seen in self._executions.values():
             yield from _conflicts(seen)
             yield from _ends_twice(seen)
-            yield from _reversed(seen, self._executions.get((run, seen.parent or "")))
-            yield from _trigger(seen, event_ids)
-        known = {execution_id for _, execution_id in self._executions}
+            yield from _reversed(seen, self._executions.get(seen.parent or ""))
+            yield from _trigger(seen, is_event)
         for execution_id, sent in self._emitters.items():
-            if execution_id not in known:
+            if not self.knows(execution_id) and not is_elsewhere(execution_id):
                 message = f"sent by execution {execution_id}, which is not there"
                 yield sent.finding("MISSING_PARENT", message)
 
@@ -146,7 +156,7 @@ def _is_before(one: _Said, other: _Said) -> bool:
         return False
 
 
-def _trigger(seen: _Seen, event_ids: Collection[str]) -> Iterator[Finding]:
+def _trigger(seen: _Seen, is_event: Callable[[str], bool]) -> Iterator[Finding]:
     said = min(seen.said)
     if not seen.name.startswith(_ACTION):
         return
@@ -154,7 +164,7 @@ def _trigger(seen: _Seen, event_ids: Collection[str]) -> Iterator[Finding]:
         if said.dialect == SNAKE:  # native executions never name one
             message = f"{seen.name} names no Event that set it off"
             yield _found("UNLINKED_EVENT", message, seen, said)
-    elif seen.trigger not in event_ids:
+    elif not is_event(seen.trigger):
         message = f"{seen.name} was set off by {seen.trigger}, which is not there"
         yield _found("MISSING_PARENT", message, seen, said)
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from flink_agents_eventlog import lifecycle
 from flink_agents_eventlog.dialect import SNAKE
-from flink_agents_eventlog.finding import OnFinding, finding
+from flink_agents_eventlog.finding import Finding, OnFinding, finding
 from flink_agents_eventlog.record import timestamp_order
 from flink_agents_eventlog.sameness import fingerprint
 from flink_agents_eventlog.trace import Cause, TraceEvent, TraceForest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from flink_agents_eventlog.record import Record
 
@@ -103,8 +103,31 @@ class Lineage:
             assert record.entity_name is not None  # noqa: S101
             self._action_of[record.execution_id] = record.entity_name
 
-    def forest(self, on_finding: OnFinding | None = None) -> TraceForest:
-        """Build the forest of what was taken in."""
+    def knows(self, event_id: str) -> bool:
+        """Whether an Event of this id was taken in."""
+        return event_id in self._sightings
+
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Give the id of every Event, and a digest of its type and content."""
+        for event_id, seen in self._sightings.items():
+            first = min(content for content, _ in seen)
+            yield event_id, first.event_type.encode() + first.fingerprint
+
+    def finding(self, code: str, event_id: str, message: str) -> Finding:
+        """Make a finding about an Event that was taken in."""
+        path, line = self._place_of[event_id]
+        return finding(code, message, path, line=line, event_id=event_id)
+
+    def forest(
+        self,
+        on_finding: OnFinding | None = None,
+        is_elsewhere: Callable[[str], bool] = lambda _: False,
+    ) -> TraceForest:
+        """Build the forest of what was taken in.
+
+        Of causes that are `is_elsewhere`, by their ids, it is not told that they are
+        missing.
+        """
         found = _Findings(self._place_of, on_finding)
         for event_id, event_type, place in self._reserved:
             message = f"an Event of the type {event_type}, which is for executions"
@@ -113,7 +136,7 @@ class Lineage:
         events.sort(key=lambda event: timestamp_order(event.timestamp))
         forest = TraceForest(events={event.event_id: event for event in events})
         for event in forest.events.values():
-            _link(event, forest, found)
+            _link(event, forest, found, is_elsewhere)
         _prune(forest, found)
         return forest
 
@@ -187,7 +210,12 @@ def _cause_order(cause: Cause) -> tuple[str, str]:
     return (cause.event_id or "", cause.action or "")
 
 
-def _link(event: TraceEvent, forest: TraceForest, found: _Findings) -> None:
+def _link(
+    event: TraceEvent,
+    forest: TraceForest,
+    found: _Findings,
+    is_elsewhere: Callable[[str], bool],
+) -> None:
     """Hang an Event below its causes, by the rules of the host's own reader."""
     if event.event_type == lifecycle.INPUT_EVENT:
         if _NO_CAUSE in event.causes:
@@ -199,26 +227,26 @@ def _link(event: TraceEvent, forest: TraceForest, found: _Findings) -> None:
         event.causes = [cause for cause in event.causes if cause != _NO_CAUSE]
         return
     for cause in event.causes:
-        faults = list(_faults(event, cause, forest))
-        for code, message in faults:
+        for code, message in _faults(event, cause, forest, is_elsewhere):
             found.report(code, event.event_id, message)
-        if not faults:
-            assert cause.event_id is not None  # noqa: S101 - no fault
-            assert cause.action is not None  # noqa: S101
+        if cause.event_id in forest.events and cause.action is not None:
             effects = forest.events[cause.event_id].effects
             effects.setdefault(cause.action, []).append(event.event_id)
     event.causes = [cause for cause in event.causes if cause != _NO_CAUSE]
 
 
 def _faults(
-    event: TraceEvent, cause: Cause, forest: TraceForest
+    event: TraceEvent,
+    cause: Cause,
+    forest: TraceForest,
+    is_elsewhere: Callable[[str], bool],
 ) -> Iterator[tuple[str, str]]:
     if cause.event_id is None:
         yield "UNLINKED_EVENT", f"{event.event_type} names no Event that led to it"
         return
     if cause.action is None:
         yield "MISSING_ACTION_NAME", f"{event.event_type} names no action"
-    if cause.event_id not in forest.events:
+    if cause.event_id not in forest.events and not is_elsewhere(cause.event_id):
         message = f"{event.event_type} comes from {cause.event_id}, which is not there"
         yield "MISSING_PARENT", message
 

@@ -23,7 +23,7 @@ from core.samples import (
     runs,
     write,
 )
-from flink_agents_eventlog import check_log, encode
+from flink_agents_eventlog import check_log, checking, closing, encode
 from flink_agents_eventlog.commands import main
 from flink_agents_eventlog.commands.check import _MEANING
 from flink_agents_eventlog.finding import SEVERITY
@@ -352,3 +352,78 @@ def test_times_of_other_zones_and_no_times_are_compared_as_they_can_be(tmp_path)
             replace(finished, timestamp=end),
         ]
         assert [code for code, _ in check(tmp_path, log)] == expected
+
+
+def runs_of_one_key(size):
+    """Whole runs one after the other, each closed by the next."""
+    for number in range(size):
+        fields = {"input_run_id": f"r{number}"}
+        trigger = {"action_trigger_event_id": f"i{number}"}
+        yield record(number, f"i{number}", INPUT_EVENT, **fields)
+        yield action(number, STARTED, f"a{number}", **fields, **trigger)
+        yield action(number, FINISHED, f"a{number}", **fields, **trigger)
+
+
+def test_runs_are_checked_as_they_close_and_let_go(tmp_path, monkeypatch):
+    alive, most = [], []
+
+    class Counted(checking.RunCheck):
+        def __init__(self, run):
+            super().__init__(run)
+            alive.append(self)
+            most.append(len(alive))
+
+        def end(self, *args):
+            alive.remove(self)
+            return super().end(*args)
+
+    monkeypatch.setattr(closing, "MOST_CLOSED", 5)
+    monkeypatch.setattr(checking, "RunCheck", Counted)
+
+    checked = check_log(old(write(tmp_path / "log", list(runs_of_one_key(100)))))
+
+    assert (checked.runs, checked.findings) == (100, [])
+    assert max(most) <= 8
+
+
+LEFT_OVER = [
+    root(),
+    action(1, STARTED),
+    action(2, FAILED),
+    record(10, "input-2", INPUT_EVENT, input_run_id="run-2"),
+    # The action that failed had sent it; the next run of the key works it off.
+    record(
+        1,
+        "left",
+        "sent",
+        input_run_id="run-2",
+        execution_id="action-1",
+        **ACTION_FIELDS,
+    ),
+    action(11, STARTED, "b", input_run_id="run-2", action_trigger_event_id="left"),
+    action(12, FINISHED, "b", input_run_id="run-2", action_trigger_event_id="left"),
+]
+
+
+@pytest.mark.parametrize("most_closed", [0, 1_000])
+def test_what_a_run_left_to_the_next_is_not_missing(tmp_path, monkeypatch, most_closed):
+    monkeypatch.setattr(closing, "MOST_CLOSED", most_closed)
+
+    assert check(tmp_path, LEFT_OVER) == []
+    assert check(tmp_path, LEFT_OVER[3:]) == [
+        ("MISSING_PARENT", 2),  # the trigger of the action that sent it
+        ("MISSING_PARENT", 2),  # that action
+    ]
+
+
+@pytest.mark.parametrize("most_closed", [0, 1_000])
+def test_one_id_in_two_runs_is_one_event_or_a_conflict(
+    tmp_path, monkeypatch, most_closed
+):
+    monkeypatch.setattr(closing, "MOST_CLOSED", most_closed)
+    log = list(runs_of_one_key(3))
+    same = replace(log[0], input_run_id="r2")
+
+    assert check(tmp_path, [*log, same]) == []
+    other = replace(same, event_attributes={"input": 1})
+    assert check(tmp_path, [*log, other]) == [("EVENT_ID_CONFLICT", 10)]

@@ -67,7 +67,7 @@ class Check:
     def run(self, args: argparse.Namespace) -> int:
         """Read, check and print."""
         with closing(Progress(args.paths)) as progress:
-            checked, _, _ = check_closely(args.paths, progress.watch)
+            checked, _ = check_closely(args.paths, progress.watch)
         if args.json:
             print_json([encode_plain(checked_form("check", checked))])
         else:

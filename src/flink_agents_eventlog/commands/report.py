@@ -31,6 +31,8 @@ from flink_agents_eventlog.selection import Selection
 if TYPE_CHECKING:
     import argparse
 
+    from flink_agents_eventlog.run import Run
+
 
 class Report:
     """Write a log as one HTML page for a person: runs, failures, memory, findings.
@@ -68,7 +70,8 @@ class Report:
 
 def _report(args: argparse.Namespace, selection: Selection) -> _Report:
     with closing(Progress(args.paths)) as progress:
-        checked, runs, check = check_closely(args.paths, progress.watch)
+        runs: list[Run] = []
+        checked, check = check_closely(args.paths, progress.watch, runs.append)
     memories = dict(check.memory.memories())
     if selection != Selection():
         runs = [each for each in runs if selection.chooses(each)]
