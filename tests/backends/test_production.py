@@ -1,5 +1,6 @@
 """The configuration for production between the agent and Jaeger, both real."""
 
+import random
 import re
 import sys
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from binaries import JAEGER, Receiver, fetch, free_address, is_up, serving, until
+from core.samples import ACTION_FIELDS, lifecycle, record, write
+from flink_agents_eventlog.lifecycle import FINISHED, INPUT_EVENT, STARTED
 from hosting import log_lines
 from log_receiving import log_backend
+from opentelemetry.exporter.flink_agents import replay
 from probing import CoroutineStage, play
 from processes import run_python
 from providing import ids_of
@@ -125,6 +129,30 @@ def test_a_run_that_was_abandoned_is_kept(send, jaeger):
     assert act["attributes"]["flink_agents.execution.incomplete"] is True
 
 
+def one_run(number, milliseconds):
+    """A log of one run of one action that takes so long."""
+    trace = f"{number:032x}"
+    ids = {"trace_id": trace, "span_id": f"{2:016x}"}
+    yield record(0, "input", INPUT_EVENT, trace_id=trace, span_id=f"{1:016x}")
+    yield lifecycle(0, STARTED, "action", **ACTION_FIELDS, **ids)
+    yield lifecycle(milliseconds, FINISHED, "action", **ACTION_FIELDS, **ids)
+
+
+def test_a_slow_run_is_kept_also_of_a_log_that_is_replayed(
+    collector, jaeger, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    url = collector.variables()["OTEL_EXPORTER_OTLP_ENDPOINT"]
+    quick, slow = (random.randint(1, 2**127) for _ in range(2))
+
+    for number, milliseconds in ((quick, 59_000), (slow, 61_000)):
+        log = write(tmp_path / f"{number}.jsonl", one_run(number, milliseconds))
+        replay(log, url=url)
+
+    assert until(lambda: jaeger.trace(f"{slow:032x}"))
+    assert jaeger.trace(f"{quick:032x}") == []
+
+
 def test_what_people_said_and_who_they_are_does_not_get_through(
     send, jaeger, monkeypatch
 ):
@@ -169,7 +197,7 @@ def chat(collector, logs, tmp_path):
             CHAT,
             command=(str(COMMAND), sys.executable),
             OTEL_PYTHON_FLINK_AGENTS_EVENT_LOG_DIR=tmp_path / "log",
-            **collector.variables(),
+            **collector.variables("http/protobuf"),
             **variables,
         )
         assert done.stdout == "['fine']\n"
