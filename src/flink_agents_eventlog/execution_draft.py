@@ -145,6 +145,8 @@ def _place(record: Record) -> tuple[str, str, str]:
 
 
 def _text(value: Any) -> str | None:
+    if isinstance(value, dict):  # what level STANDARD has kept of a long one
+        value = value.get("truncatedString")
     return value if isinstance(value, str) else None
 
 

@@ -181,7 +181,9 @@ def test_what_never_ended_is_marked_and_takes_no_time(tmp_path):
 
     [run, action, llm], done = sent(path)
 
-    assert (action["end"], llm["end"]) == (action["start"], llm["start"])
+    backend = Backend()
+    replay(path, exporter=backend)
+    assert all(span.start_time == span.end_time for span in backend.spans[1:])
     assert run["end"] == llm["start"]
     marks = [
         span["attributes"].get("flink_agents.execution.incomplete")
@@ -210,20 +212,29 @@ def test_a_run_that_is_still_written_is_left_out(tmp_path):
 
 def test_a_run_fails_by_the_first_action_that_failed(tmp_path):
     lines = [record(0, "input", INPUT_EVENT)]
-    for number in (2, 1):
+    for number in (1, 2):
         fields = {**ACTION_FIELDS, "entity_name": f"a{number}"}
         error = {"error_type": f"E{number}", "error_message": f"m{number}"}
         lines += [
             lifecycle(number, STARTED, f"x{number}", **fields),
             lifecycle(
-                number * 10, FAILED, f"x{number}", **fields, event_attributes=error
+                30 - number, FAILED, f"x{number}", **fields, event_attributes=error
             ),
         ]
 
     run = sent(write(tmp_path / "log", lines))[0][0]
 
-    assert run["status"] == (2, "m1")
-    assert run["attributes"]["error.type"] == "E1"
+    assert run["status"] == (2, "m2")
+    assert run["attributes"]["error.type"] == "E2"
+
+
+def test_the_same_execution_id_in_two_runs_is_two_spans(tmp_path):
+    lines = one_run()
+    for each in one_run():
+        each.input_run_id = "run-2"
+        lines.append(each)
+
+    assert len(told(replayed(write(tmp_path / "log", lines)))) == 8
 
 
 def test_messages_of_errors_stay_where_they_are_not_to_leave(tmp_path, monkeypatch):
@@ -260,6 +271,14 @@ def test_ids_that_opentelemetry_does_not_allow_are_derived(trace_id, tmp_path):
     assert run == derived
 
 
+def test_a_message_that_was_cut_short_is_what_there_is_of_it(tmp_path):
+    lines = one_run()
+    cut = {"truncatedString": "too lo...", "omittedChars": 3}
+    lines[5].event_attributes["error_message"] = cut
+
+    assert sent(write(tmp_path / "log", lines))[0][3]["status"] == (2, "too lo...")
+
+
 def test_a_time_that_is_none_is_said_and_the_rest_is_sent(tmp_path):
     lines = one_run()
     for each in lines[2:4]:
@@ -273,12 +292,14 @@ def test_a_time_that_is_none_is_said_and_the_rest_is_sent(tmp_path):
     assert done.lacking["tool: any time: it is not sent"] == 1
 
 
-def test_lone_surrogates_do_not_lose_a_request(tmp_path):
+def test_lone_surrogates_do_not_lose_a_request(tmp_path, monkeypatch):
     lines = one_run()
     for each in lines:
         each.business_key = each.agent_name = each.entity_name = "?"
+    lines[5].event_attributes = {**lines[5].event_attributes, "output": "?"}
     path = write(tmp_path / "log", lines)
     Path(path).write_bytes(Path(path).read_bytes().replace(b'"?"', b'"\\ud83d"'))
+    monkeypatch.setenv(CAPTURE, "SPAN_ONLY")
 
     assert len(replayed(path)) == 4
 
@@ -374,9 +395,9 @@ def many_runs(count, actions=3):
 
 
 def test_a_backend_that_dies_is_gone_on_with_and_gets_nothing_twice(tmp_path):
-    path = write(tmp_path / "log", many_runs(2_000, actions=4))
+    path = write(tmp_path / "log", many_runs(600, actions=4))
     spans = []
-    for requests in (0, 3, 7):
+    for requests in (0, 1, 3):
         failing = Backend(requests)
         with pytest.raises(BackendError, match="Backend does not take spans") as broken:
             replay(path, exporter=failing)
@@ -389,8 +410,8 @@ def test_a_backend_that_dies_is_gone_on_with_and_gets_nothing_twice(tmp_path):
 
     spans += last.spans
     ids = [(span.context.trace_id, span.context.span_id) for span in spans]
-    assert len(ids) == len(set(ids)) == sum(done.spans.values()) == 10_000
-    assert (done.sent, done.sent_before) == (10_000 - 10 * 512, 10 * 512)
+    assert len(ids) == len(set(ids)) == sum(done.spans.values()) == 3_000
+    assert (done.sent, done.sent_before) == (3_000 - 4 * 512, 4 * 512)
     assert not broken.value.position.exists()
 
 
@@ -415,6 +436,17 @@ def test_how_far_it_came_is_kept_where_it_is_told_to(tmp_path):
     assert broken.value.position == file
     assert sorted(each.name for each in tmp_path.iterdir()) == ["elsewhere", "log"]
     assert replay(path, exporter=Backend(), resume_from=file).sent_before == 1_024
+
+
+def test_a_folder_in_which_nothing_can_be_written_keeps_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    path = write(tmp_path / "log", many_runs(400))
+
+    with pytest.raises(BackendError) as broken:
+        replay(path, exporter=Backend(requests=2))
+
+    assert broken.value.position is None
+    assert [each.name for each in tmp_path.iterdir()] == ["log"]
 
 
 def test_a_file_that_is_no_position_is_said(tmp_path):

@@ -1,14 +1,17 @@
 """`flink-agents-eventlog replay`, from its arguments to what a backend receives."""
 
+import io
 import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from core.samples import one_run, write
 from flink_agents_eventlog.commands import main
+from processes import environment
 from receiving import grpc_backend, http_backend
 from replaying import told
 
@@ -169,4 +172,34 @@ def test_a_backend_that_is_not_there_is_a_clear_error_of_its_own(log, monkeypatc
     assert second == (
         "0 spans have arrived; the same command goes on from there (--anew: from the"
         " beginning)"
+    )
+
+
+def test_a_terminal_sees_how_far_it_is(log, monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    assert main(["replay", log, "--dry-run"]) == 0
+
+    assert f"\r[{'#' * 30}] 100%  8 records, 0 spans sent\x1b[K" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_standard_input_is_replayed_and_its_position_is_kept_nowhere(log):
+    with http_backend() as received:
+        received.dies_at = 1
+        variables = {**received.variables, "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
+        command = [sys.executable, "-m", "flink_agents_eventlog", "replay"]
+        done = subprocess.run(
+            [*command, "-", "--otlp"],
+            input=Path(log).read_text(),
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+        )
+
+    assert done.returncode == 3
+    assert done.stderr.endswith(
+        "0 spans have arrived; how far it came is kept only with --resume-from FILE\n"
     )

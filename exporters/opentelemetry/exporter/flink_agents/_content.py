@@ -10,6 +10,7 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any
 
+from flink_agents_eventlog.shapes import well_formed as safe
 from opentelemetry.exporter.flink_agents import semconv
 from opentelemetry.exporter.flink_agents._messages import (
     input_messages,
@@ -109,7 +110,7 @@ def on_tool_span(content: Mapping[str, Any], room: Room) -> dict[str, Any]:
             continue
         value = content[name]
         if isinstance(value, str):
-            told[attribute] = room.text(value, share=share)
+            told[attribute] = room.text(safe(value), share=share)
         elif (fitting := room.json(value, share=share)) is not None:
             told[attribute] = fitting[1]
     return {**told, **cut(room)}

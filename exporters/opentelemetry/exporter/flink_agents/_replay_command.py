@@ -116,8 +116,10 @@ class Replay:
 def _failure(error: BackendError) -> str:
     done = error.replayed
     taken = done.sent + done.sent_before
-    how = "the same command goes on from there" if error.position else "nothing is kept"
-    return f"{error}\n{taken:,} spans have arrived; {how} (--anew: from the beginning)"
+    how = "the same command goes on from there (--anew: from the beginning)"
+    if error.position is None:
+        how = "how far it came is kept only with --resume-from FILE"
+    return f"{error}\n{taken:,} spans have arrived; {how}"
 
 
 def _json_form(replayed: Replayed, findings: list[Finding]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ sent in the same order, so that a replay that breaks off goes on where it was.
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -27,12 +28,17 @@ class PositionError(Exception):
 
 
 def position_file(paths: Iterable[str], where: str) -> Path | None:
-    """Return the file beside a log for the backend `where`; None for standard input."""
+    """Return the file beside a log for the backend `where`; None if there can be none.
+
+    That is for standard input, and in a folder in which nothing can be written.
+    """
     first = next(iter(paths), _STDIN)
     if first == _STDIN:
         return None
     path = Path(first)
     folder = path if path.is_dir() else path.parent
+    if not os.access(folder, os.W_OK):
+        return None
     name = hashlib.sha256(where.encode("utf-8", "replace")).hexdigest()[:8]
     return folder / f".replay-{name}.sqlite"
 
