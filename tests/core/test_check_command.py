@@ -417,6 +417,20 @@ def test_what_a_run_left_to_the_next_is_not_missing(tmp_path, monkeypatch, most_
 
 
 @pytest.mark.parametrize("most_closed", [0, 1_000])
+def test_what_goes_on_in_another_run_after_recovery_is_not_missing(
+    tmp_path, monkeypatch, most_closed
+):
+    monkeypatch.setattr(closing, "MOST_CLOSED", most_closed)
+    sent = record(9, "sent", "sent", execution_id="action-1", **ACTION_FIELDS)
+    after = {"input_run_id": "run-2", "action_trigger_event_id": "sent"}
+    going_on = [action(20, STARTED, "b", **after), action(21, FINISHED, "b", **after)]
+    following = record(30, "next", INPUT_EVENT, input_run_id="run-3")
+
+    assert check(tmp_path, [*WHOLE, sent, following, *going_on]) == []
+    assert check(tmp_path, going_on) == [("MISSING_PARENT", 1)]
+
+
+@pytest.mark.parametrize("most_closed", [0, 1_000])
 def test_one_id_in_two_runs_is_one_event_or_a_conflict(
     tmp_path, monkeypatch, most_closed
 ):
