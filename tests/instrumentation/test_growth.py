@@ -15,7 +15,7 @@ from flink_agents.api.decorators import action
 from flink_agents.api.events.event import Event
 from flink_agents.api.runner_context import RunnerContext
 from flink_agents.plan.function import PythonFunction
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 from hosting import ON_INPUT, ON_NOTE, input_of, local_runner, note, output
 from opentelemetry.instrumentation.flink_agents import (
@@ -262,3 +262,30 @@ def test_after_uninstrument_nothing_of_a_run_is_left(instrument):
 
     assert core() is None
     assert kept
+
+
+class Remembering(SpanProcessor):
+    """Knows which spans ended, and keeps none of them alive."""
+
+    def __init__(self):
+        self.spans = []
+
+    def on_start(self, span, parent_context=None):
+        self.spans.append(weakref.ref(span))
+
+
+def test_the_span_of_a_call_does_not_wait_for_the_garbage_collector(instrument):
+    provider, ended = TracerProvider(), Remembering()
+    provider.add_span_processor(ended)
+    instrument(tracer_provider=provider)
+    gc.collect()
+    gc.disable()
+    try:
+        play(lambda _, ctx: PROBE.call())
+        alive = {span().name for span in ended.spans if span() is not None}
+    finally:
+        gc.enable()
+
+    assert len(ended.spans) == 3
+    assert "execute_tool probe" not in alive
+    provider.shutdown()

@@ -31,8 +31,8 @@ class _Steps:
 
     def __await__(self) -> Generator[Any, Any, Any]:
         self._started = True
-        run = self._context.run
-        step: Callable[[Any], Any] = self._coroutine.send
+        run, send = self._context.run, self._coroutine.send
+        step: Callable[[Any], Any] = send
         argument: Any = None
         while True:
             try:
@@ -46,7 +46,7 @@ class _Steps:
             except BaseException as error:  # noqa: BLE001  # handed to the coroutine
                 step, argument = self._coroutine.throw, error
             else:
-                step = self._coroutine.send
+                step = send
                 continue
             # Outside of `except`, where the error would become a context.
             if isinstance(argument, GeneratorExit):

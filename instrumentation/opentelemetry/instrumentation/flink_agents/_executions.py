@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from opentelemetry.instrumentation.flink_agents._tools import ToolCalls
 
 
+_NOWHERE = otel_context.Context()
 _RAN = (lifecycle.FINISHED, lifecycle.FAILED)
 
 
@@ -196,6 +197,8 @@ class OpenExecution:
         if not execution.closed:
             self.run.session.processor.ended(execution)
         self.run.closed(self)
+        # Both lead back to here: its memory would wait for the garbage collector.
+        self.span, self.context = None, _NOWHERE
 
     def _measure(self) -> None:
         execution, attributes = self.execution, self.attributes
