@@ -1,6 +1,9 @@
 """Long-term memory in the native dialect, nested by set: real mem0, real Chroma."""
 
 import json
+from contextvars import copy_context
+from threading import Thread
+from uuid import uuid4
 
 import pytest
 from flink_agents.api.agents.agent import Agent
@@ -251,3 +254,47 @@ def test_the_log_of_long_term_memory_comes_back_from_the_other_dialect(
     del searched["eventAttributes"]["value"]["old"]
     assert lines == expected
     assert lost == ["the set of a long-term search without hits"]
+
+
+def test_two_interleaved_actions_of_one_key_do_not_mix(told, key):
+    with story(echo, key) as acting:
+
+        def outer(memory):
+            add("of the outer")(memory)
+            acting(add("of the inner", to="inner"))
+            raise ValueError("boom")
+
+        with pytest.raises(ValueError, match="boom"):
+            acting(outer)
+        memory = acting(lambda _: None)
+
+    assert [attributes["value"] for _, attributes in told()] == [
+        {"inner": contents(memory, "inner")}
+    ]
+
+
+def test_threads_of_an_action_lose_nothing_and_an_empty_key_is_a_key(told):
+    name = f"set-{uuid4()}"
+
+    def body(memory):
+        def note(number):
+            for each in range(5):
+                add(f"note {number} {each}", to=name)(memory)
+
+        threads = [
+            Thread(target=copy_context().run, args=(note, number)) for number in (1, 2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    memory = act(echo, body, key="")
+
+    assert told() == [
+        (
+            UPDATE,
+            {"key": "", "value": {name: contents(memory, name)}, "cleared_sets": []},
+        )
+    ]
+    assert len(contents(memory, name)) == 10
