@@ -10,7 +10,7 @@ PYTEST := -m pytest --numprocesses auto --dist loadfile
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-host test-flink test-beside backends test-backends slow fuzz bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-oldest-telemetry test-host test-flink test-beside backends test-backends slow fuzz bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -45,6 +45,12 @@ test-wheel:  ## Run the tests against the built wheel in a clean environment.
 test-oldest:  ## Run the tests on the oldest supported versions.
 	scripts/environment .cache/oldest requirements/oldest.txt "$(PYTHON)" editable
 	.cache/oldest/bin/python $(PYTEST) tests
+
+TELEMETRY := $(addprefix tests/instrumentation/test_,sequence.py replayed_live.py metrics.py content.py)
+
+test-oldest-telemetry:  ## Compare the traces of the newest host on the oldest OpenTelemetry.
+	scripts/environment .cache/oldest-telemetry requirements/oldest-telemetry.txt "$(PYTHON)" editable
+	.cache/oldest-telemetry/bin/python $(PYTEST) $(TELEMETRY)
 
 test-host: setup  ## Run the host's own tests with and without us; outcomes must be equal.
 	$(BIN)/python tests/host_outcomes.py
