@@ -10,7 +10,7 @@ PYTEST := -m pytest --numprocesses auto --dist loadfile
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-oldest-telemetry test-host test-flink test-beside backends test-backends slow fuzz bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-oldest-telemetry test-host test-flink test-beside test-mcp backends test-backends slow fuzz bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -62,6 +62,14 @@ test-flink:  ## Run a real job on Flink's mini cluster.
 test-beside:  ## Run the tests with other instrumentations installed beside ours.
 	scripts/environment .cache/beside requirements/beside.txt "$(PYTHON)" editable beside
 	.cache/beside/bin/python -m pytest tests/beside
+
+MCP := tests/instrumentation/test_mcp.py
+
+test-mcp:  ## Run the tests of MCP on older versions of its SDK.
+	scripts/environment .cache/mcp-1.8 requirements/mcp-1.8.txt "$(PYTHON)" editable
+	.cache/mcp-1.8/bin/python -m pytest $(MCP)
+	scripts/environment .cache/mcp-1.19 requirements/mcp-1.19.txt "$(PYTHON)" editable
+	.cache/mcp-1.19/bin/python -m pytest $(MCP)
 
 # Built once; Go's own caches make a second time short.
 JAEGER := .cache/jaeger/jaeger

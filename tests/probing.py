@@ -20,6 +20,11 @@ from hosting import ON_INPUT, local_runner
 _BODY: list[Callable[[Event, RunnerContext], Any]] = []
 
 
+def body() -> Callable[[Event, RunnerContext], Any]:
+    """Return what the test wants done in an action."""
+    return _BODY[-1]
+
+
 class Stage(Agent):
     @action(ON_INPUT)
     @staticmethod

@@ -8,6 +8,7 @@ from flink_agents.api.prompts.prompt import Prompt
 from flink_agents.api.resource import ResourceType
 from flink_agents.api.runner_context import RunnerContext
 
+import mcp_agents
 from chat_agents import (
     ON_ANSWER,
     Answer,
@@ -22,6 +23,7 @@ from exporting import signals
 from hosting import ON_INPUT, TYPED_EVENTS, input_of, local_runner, output
 from opentelemetry.exporter.flink_agents._guard import faults
 from opentelemetry.instrumentation.flink_agents import Masking
+from probing import perform
 from scripted_llm import Reply
 
 pytestmark = pytest.mark.memory
@@ -196,7 +198,7 @@ def remembering(monkeypatch):
 
     from memory_agent import ProfileAgent, long_term_memory
     from memory_demo import decision, facts
-    from probing import Stage, perform
+    from probing import Stage
 
     for variable in ("OPENAI_API_KEY", "OPENAI_MODEL"):
         monkeypatch.delenv(variable, raising=False)
@@ -265,3 +267,29 @@ def test_with_capture_on_queries_and_records_of_memory_are_on_spans(
         if span.name == "search_memory"
     ]
     assert searches == [canary("query"), None]  # the second one is a get()
+
+
+@pytest.mark.parametrize("words", [set(), {"argument", "result"}])
+def test_what_a_tool_of_a_server_is_told_and_answers_leaves_only_if_asked(
+    instrument, exported, monkeypatch, tmp_path, words
+):
+    if words:
+        monkeypatch.setenv(CAPTURE, "SPAN_ONLY")
+    monkeypatch.setenv(ERRORS, "false")
+    instrument(**exported.providers)
+
+    def act(_, ctx):
+        for name, arguments in [
+            ("repeat", {"text": canary("argument")}),
+            ("refuse", {"reason": canary("error")}),
+        ]:
+            ctx.get_resource(name, ResourceType.TOOL).call(**arguments)
+
+    with mcp_agents.served() as (url, _), mcp_agents.equipped(url):
+        perform(local_runner(mcp_agents.Equipped()), act)
+
+    told = {"argument", "result", "error"}
+    # What the tool that refuses was asked to say is an argument too.
+    asked = words | {"error"} if words else words
+    assert found_in(exported.raw(), told) == asked
+    assert found_in(logged(tmp_path / "log"), told) == told

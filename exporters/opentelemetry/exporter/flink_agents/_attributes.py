@@ -23,6 +23,15 @@ USAGE = (
 """Name in the metadata of a model call, on its span."""
 
 
+TOOL_TYPE_MCP = "mcp"
+"""Of the host, in the metadata of a tool."""
+_TOOL_TYPES = {
+    TOOL_TYPE_MCP: semconv.TOOL_TYPE_EXTENSION,
+    "model_built_in": semconv.TOOL_TYPE_EXTENSION,
+}
+"""What the conventions call a type of the host's, where not a function."""
+
+
 def identity(run: Run, execution: Execution | None = None) -> dict[str, Any]:
     """Return the attributes that stand on every span of ours, at its start."""
     attributes: dict[str, Any] = {
@@ -101,11 +110,14 @@ def _of_llm(execution: Execution) -> dict[str, Any]:
 
 
 def _of_tool(execution: Execution) -> dict[str, Any]:
+    kind = str(execution.metadata.get("tool_type"))
     attributes = {
         semconv.GEN_AI_OPERATION_NAME: semconv.OPERATION_EXECUTE_TOOL,
         semconv.GEN_AI_TOOL_NAME: safe(execution.entity_name),
-        semconv.GEN_AI_TOOL_TYPE: semconv.TOOL_TYPE_FUNCTION,
+        semconv.GEN_AI_TOOL_TYPE: _TOOL_TYPES.get(kind, semconv.TOOL_TYPE_FUNCTION),
     }
+    if kind == TOOL_TYPE_MCP:
+        attributes[semconv.MCP_METHOD_NAME] = semconv.METHOD_TOOLS_CALL
     if "tool_call_id" in execution.metadata:
         attributes[semconv.GEN_AI_TOOL_CALL_ID] = execution.metadata["tool_call_id"]
     if execution.run.agent_name is not None:

@@ -10,6 +10,9 @@ from typing import Final
 
 # OpenTelemetry semantic conventions 1.41.
 ERROR_TYPE: Final = "error.type"
+NETWORK_PROTOCOL_NAME: Final = "network.protocol.name"
+NETWORK_TRANSPORT: Final = "network.transport"
+NETWORK_TRANSPORT_TCP: Final = "tcp"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 
@@ -24,6 +27,7 @@ GEN_AI_OPERATION_NAME: Final = "gen_ai.operation.name"
 GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 GEN_AI_OUTPUT_TYPE: Final = "gen_ai.output.type"
 GEN_AI_PROVIDER_NAME: Final = "gen_ai.provider.name"
+GEN_AI_PROMPT_NAME: Final = "gen_ai.prompt.name"
 GEN_AI_REQUEST_CHOICE_COUNT: Final = "gen_ai.request.choice.count"
 GEN_AI_REQUEST_FREQUENCY_PENALTY: Final = "gen_ai.request.frequency_penalty"
 GEN_AI_REQUEST_MAX_TOKENS: Final = "gen_ai.request.max_tokens"
@@ -57,9 +61,26 @@ OUTPUT_TYPE_JSON: Final = "json"
 PROVIDER_ANTHROPIC: Final = "anthropic"
 TOKEN_TYPE_INPUT: Final = "input"
 TOKEN_TYPE_OUTPUT: Final = "output"
+TOOL_TYPE_EXTENSION: Final = "extension"
 TOOL_TYPE_FUNCTION: Final = "function"
 
 EVENT_INFERENCE_DETAILS: Final = "gen_ai.client.inference.operation.details"
+
+# MCP semantic conventions 1.41.
+ERROR_TYPE_TOOL_ERROR: Final = "tool_error"
+JSONRPC_REQUEST_ID: Final = "jsonrpc.request.id"
+MCP_METHOD_NAME: Final = "mcp.method.name"
+MCP_PROTOCOL_VERSION: Final = "mcp.protocol.version"
+MCP_RESOURCE_URI: Final = "mcp.resource.uri"
+MCP_SESSION_ID: Final = "mcp.session.id"
+RPC_RESPONSE_STATUS_CODE: Final = "rpc.response.status_code"
+METHOD_TOOLS_CALL: Final = "tools/call"
+METRIC_MCP_OPERATION_DURATION: Final = "mcp.client.operation.duration"
+METRIC_MCP_SESSION_DURATION: Final = "mcp.client.session.duration"
+BUCKETS_MCP_SECONDS: Final = (
+    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
+    *(2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0),
+)
 
 # GenAI semantic conventions 1.41, metrics; those of executions as the OpenTelemetry
 # GenAI packages 1.3b0 have them.
@@ -94,6 +115,8 @@ METRIC_DESCRIPTIONS: Final = {
     METRIC_CLIENT_TOKEN_USAGE: "Number of input and output tokens used.",
     METRIC_EXECUTE_TOOL_DURATION: "Duration of a tool execution.",
     METRIC_INVOKE_AGENT_DURATION: "Duration of a run of an agent.",
+    METRIC_MCP_OPERATION_DURATION: "Duration of an MCP request.",
+    METRIC_MCP_SESSION_DURATION: "Duration of an MCP session.",
     METRIC_EMBEDDINGS_DURATION: "Duration of an embeddings operation.",
     METRIC_INFERENCE_DURATION: "Duration of an inference operation.",
     **{

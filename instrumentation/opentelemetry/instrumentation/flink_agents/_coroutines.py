@@ -6,11 +6,32 @@ Java iterator: what a wrapper returns has to be a real coroutine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opentelemetry import context as otel_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
     from contextvars import Context
+
+    from opentelemetry.context import Context as OtelContext
+
+_NAMES = ("__name__", "__qualname__")
+
+
+class Observer(Protocol):
+    """What follows one call. Its methods must not raise."""
+
+    @property
+    def context(self) -> OtelContext:
+        """Where the call is to run."""
+
+    def returned(self, value: Any) -> None:
+        """Take note of what the call returned."""
+
+    def ended_by(self, error: BaseException | None) -> None:
+        """Take note of the end of the call, by `error` or a return."""
 
 
 class _Steps:
@@ -22,6 +43,11 @@ class _Steps:
         self._coroutine = coroutine
         self._context = context
         self._started = False
+
+    def attach(self, context: OtelContext) -> None:
+        """Let its steps run where it is awaited now, but inside `context`."""
+        self._context = copy_context()
+        self._context.run(otel_context.attach, context)
 
     def __del__(self) -> None:
         # Given up before its first step: Python is to warn of the coroutine around
@@ -68,7 +94,23 @@ def driven(
             raise.
     """
     outer = _drive(_Steps(coroutine, context), _Ending(ended))
-    for name in ("__name__", "__qualname__"):
+    for name in _NAMES:
+        setattr(outer, name, getattr(coroutine, name))
+    return outer
+
+
+def observed(
+    coroutine: Coroutine[Any, Any, Any], begin: Callable[[], Observer | None]
+) -> Coroutine[Any, Any, Any]:
+    """Return a coroutine that does what `coroutine` does, with an observer.
+
+    Args:
+        coroutine: a coroutine that has not started.
+        begin: called once when the first step is made, which may be never; None
+            if there is nothing to observe. It must not raise.
+    """
+    outer = _observe(coroutine, begin)
+    for name in _NAMES:
         setattr(outer, name, getattr(coroutine, name))
     return outer
 
@@ -87,3 +129,22 @@ class _Ending:
 async def _drive(steps: _Steps, ending: _Ending) -> Any:
     with ending:
         return await steps
+
+
+def _observe(
+    coroutine: Coroutine[Any, Any, Any], begin: Callable[[], Observer | None]
+) -> Coroutine[Any, Any, Any]:
+    # Its own context, so that nothing has to be detached by an abandoned coroutine.
+    steps = _Steps(coroutine, copy_context())
+
+    async def observe() -> Any:
+        observer = begin()
+        if observer is None:
+            return await steps
+        steps.attach(observer.context)
+        with _Ending(observer.ended_by):
+            result = await steps
+            observer.returned(result)
+        return result
+
+    return observe()

@@ -82,6 +82,8 @@ class OpenExecution:
         """Of an action that works off a tool request."""
         self.memory: ActionMemory | None = None
         """Of an action whose memory operations become events."""
+        self.failure: tuple[str, str] | None = None
+        """Type and message of a failure that is told by what was returned."""
         self._token: Any = None
 
     @guarded
@@ -148,19 +150,17 @@ class OpenExecution:
 
     @guarded
     def finish(self) -> None:
-        """End it as finished."""
-        self._end(lifecycle.FINISHED)
+        """End it as finished, or failed if what it returned said so."""
+        if self.failure is None:
+            self._end(lifecycle.FINISHED)
+        else:
+            self._failed(*self.failure)
 
     @guarded
     def fail(self, error: BaseException, ended_ns: int | None = None) -> None:
         """End it as failed by the deepest explicit cause of `error`."""
-        if self.execution.closed:
-            return  # abandoned when its run ended; its span takes nothing more
-        self.execution.problem_category = lifecycle.PROBLEM_CATEGORY_OF_ENTITY[
-            self.execution.entity_type
-        ]
-        self._failed_by(deepest_cause(error))
-        self._end(lifecycle.FAILED, ended_ns)
+        cause = deepest_cause(error)
+        self._failed(error_type(cause), error_message(cause), ended_ns)
 
     @guarded
     def abandon(self) -> None:
@@ -174,14 +174,25 @@ class OpenExecution:
         if error is None:
             self.returned(value)
         else:
-            self._failed_by(deepest_cause(error))
+            cause = deepest_cause(error)
+            self._tell(error_type(cause), error_message(cause))
         self._end(lifecycle.REUSED, self.execution.started_ns)
 
-    def _failed_by(self, cause: BaseException) -> None:
-        self.execution.error_type = error_type(cause)
-        self.execution.error_message = error_message(cause)
+    def _failed(self, kind: str, message: str, ended_ns: int | None = None) -> None:
+        if self.execution.closed:
+            return  # abandoned when its run ended; its span takes nothing more
+        self.execution.problem_category = lifecycle.PROBLEM_CATEGORY_OF_ENTITY[
+            self.execution.entity_type
+        ]
+        self._tell(kind, message)
+        self._end(lifecycle.FAILED, ended_ns)
+
+    def _tell(self, kind: str, message: str) -> None:
+        """Say what it failed by."""
+        self.execution.error_type = kind
+        self.execution.error_message = message
         if self.span is not None:
-            mark_failed(self.run.session, self.span, cause)
+            mark_failed(self.run.session, self.span, kind, message)
 
     def _end(self, status: str | None, ended_ns: int | None = None) -> None:
         execution = self.execution
@@ -240,15 +251,13 @@ def open_execution(
 
 
 @guarded
-def mark_failed(session: Session, span: Span, error: BaseException) -> None:
-    """Say on `span` that it ended by `error`."""
-    session.add_attributes(span, {semconv.ERROR_TYPE: safe(error_type(error))})
+def mark_failed(session: Session, span: Span, kind: str, message: str) -> None:
+    """Say on `span` that it ended by an error of type `kind`."""
+    session.add_attributes(span, {semconv.ERROR_TYPE: safe(kind)})
     description = None
     if session.settings[OTLP_ERROR_MESSAGES]:
         description = safe(
-            session.processor.masked_text(
-                "event_attributes.error_message", error_message(error)
-            )
+            session.processor.masked_text("event_attributes.error_message", message)
         )[:LONGEST_DESCRIPTION]
     span.set_status(Status(StatusCode.ERROR, description))
 

@@ -184,6 +184,21 @@ def agent_class_name(plan: Any) -> str:
     return "unknown"
 
 
+def mcp_server_name(plan: Any, server: Any) -> str | None:
+    """Return the name under which `plan` has an MCP server, or None.
+
+    What lives on a server has a copy of it; nothing in it says whose.
+    """
+    for kind, providers in getattr(plan, "resource_providers", {}).items():
+        if getattr(kind, "value", kind) != "mcp_server":
+            continue
+        for name, provider in providers.items():
+            given = provider.descriptor.arguments
+            if all(getattr(server, key, None) == given[key] for key in given):
+                return str(name)
+    return None
+
+
 def schema_name(output_schema: Any) -> str:
     """Return the name of the class, or the fields of the row, that is to be parsed."""
     schema = getattr(output_schema, "output_schema", output_schema)

@@ -41,6 +41,19 @@ _OF_A_TOOL = (
     semconv.GEN_AI_AGENT_NAME,
     semconv.ERROR_TYPE,
 )
+_OF_MCP = (
+    semconv.MCP_METHOD_NAME,
+    semconv.MCP_PROTOCOL_VERSION,
+    semconv.GEN_AI_OPERATION_NAME,
+    semconv.GEN_AI_TOOL_NAME,
+    semconv.GEN_AI_PROMPT_NAME,
+    semconv.NETWORK_PROTOCOL_NAME,
+    semconv.NETWORK_TRANSPORT,
+    semconv.RPC_RESPONSE_STATUS_CODE,
+    semconv.SERVER_ADDRESS,
+    semconv.SERVER_PORT,
+    semconv.ERROR_TYPE,
+)
 _OF_AN_AGENT = (semconv.GEN_AI_AGENT_NAME, semconv.ERROR_TYPE)
 _USAGE = (
     (semconv.TOKEN_TYPE_INPUT, semconv.GEN_AI_USAGE_INPUT_TOKENS),
@@ -76,6 +89,13 @@ class Instruments:
             ),
             _OF_AN_AGENT,
         )
+        self._mcp_requests, self._mcp_sessions = (
+            _histogram(meter, name, buckets=semconv.BUCKETS_MCP_SECONDS)
+            for name in (
+                semconv.METRIC_MCP_OPERATION_DURATION,
+                semconv.METRIC_MCP_SESSION_DURATION,
+            )
+        )
         self._tokens = _latest_tokens(meter) if latest else _tokens(meter)
         self._client = client
         self._durations: dict[Any, tuple[Histogram, tuple[str, ...]]] = {
@@ -100,12 +120,39 @@ class Instruments:
         if operation is None or not is_instrumentation_enabled():
             return
         duration, names = self._durations.get(operation, self._client)
-        told = {name: attributes[name] for name in names if name in attributes}
-        duration.record(max(nanoseconds, 0) / 1e9, told, context)
+        told = _record(duration, names, attributes, nanoseconds, context)
         if operation == semconv.OPERATION_CHAT:
             for kind, name in _USAGE:
                 if name in attributes:
                     self._tokens(kind, attributes[name], told, context)
+
+    @guarded
+    def mcp_request_ended(
+        self, attributes: Mapping[str, Any], nanoseconds: int, context: Context
+    ) -> None:
+        """Measure a request to an MCP server; arguments as those of `ended`."""
+        if is_instrumentation_enabled():
+            _record(self._mcp_requests, _OF_MCP, attributes, nanoseconds, context)
+
+    @guarded
+    def mcp_session_ended(
+        self, attributes: Mapping[str, Any], nanoseconds: int, context: Context
+    ) -> None:
+        """Measure a session with an MCP server; arguments as those of `ended`."""
+        if is_instrumentation_enabled():
+            _record(self._mcp_sessions, _OF_MCP, attributes, nanoseconds, context)
+
+
+def _record(
+    duration: Histogram,
+    names: tuple[str, ...],
+    attributes: Mapping[str, Any],
+    nanoseconds: int,
+    context: Context,
+) -> dict[str, Any]:
+    told = {name: attributes[name] for name in names if name in attributes}
+    duration.record(max(nanoseconds, 0) / 1e9, told, context)
+    return told
 
 
 def instruments_of(provider: MeterProvider | None, version: str) -> Instruments:

@@ -20,6 +20,7 @@ from opentelemetry.instrumentation.flink_agents._executions import (
 )
 from opentelemetry.instrumentation.flink_agents._text import (
     deepest_cause,
+    error_message,
     error_type,
     safe,
 )
@@ -51,7 +52,8 @@ class OperationSpan:
         self._attributes = attributes
         self._started_ns = time.time_ns()
         self._span: Any = None
-        self._context = context
+        self.context = context
+        """With its span, once there is one."""
         self._token: Any = None
         if around is not None:
             self._span = around.run.session.start_span(
@@ -61,14 +63,14 @@ class OperationSpan:
                 attributes={**identity(around.run.run), **attributes},
             )
         if self._span is not None:
-            self._context = set_span_in_context(self._span, context)
+            self.context = set_span_in_context(self._span, context)
 
     def __enter__(self) -> None:
-        self._token = otel_context.attach(self._context)
+        self._token = otel_context.attach(self.context)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         otel_context.detach(self._token)
-        self._ended(error)
+        self.ended_by(error)
 
     @guarded
     def annotate(self, attributes: dict[str, Any]) -> None:
@@ -83,15 +85,22 @@ class OperationSpan:
             self._session.add_attributes(self._span, attributes)
 
     @guarded
-    def _ended(self, error: BaseException | None) -> None:
+    def ended_by(self, error: BaseException | None, kind: str | None = None) -> None:
+        """End it by `error` or a return.
+
+        Args:
+            error: what ended it; None for a return.
+            kind: what the conventions call the error, where not by its type.
+        """
         if self._session is None:
             return
         ended_ns = time.time_ns()
         if error is not None:
             cause = deepest_cause(error)
-            self._attributes[semconv.ERROR_TYPE] = safe(error_type(cause))
+            kind = kind or error_type(cause)
+            self._attributes[semconv.ERROR_TYPE] = safe(kind)
             if self._span is not None:
-                mark_failed(self._session, self._span, cause)
+                mark_failed(self._session, self._span, kind, error_message(cause))
         took = ended_ns - self._started_ns
-        self._session.instruments.ended(self._attributes, took, self._context)
+        self._session.instruments.ended(self._attributes, took, self.context)
         end_span(self._span, ended_ns)

@@ -28,6 +28,7 @@ from opentelemetry.instrumentation.flink_agents._executions import (
 from opentelemetry.instrumentation.flink_agents._log_settings import log_settings
 from opentelemetry.instrumentation.flink_agents._text import (
     deepest_cause,
+    error_message,
     error_type,
     safe,
 )
@@ -197,7 +198,9 @@ class OpenRun:
                 self._span, {semconv.FLINK_AGENTS_EXECUTION_INCOMPLETE: True}
             )
         if error is not None:
-            mark_failed(self.session, self._span, deepest_cause(error))
+            cause = deepest_cause(error)
+            kind, message = error_type(cause), error_message(cause)
+            mark_failed(self.session, self._span, kind, message)
         end_span(self._span, ended_ns)
 
     def _measure(self, error: BaseException | None, took: int) -> None:

@@ -14,6 +14,7 @@ from opentelemetry.instrumentation.flink_agents import (
     _flink_context,
     _local_runner,
     _long_term_memory,
+    _mcp,
     _parsers,
     _resources,
     _tools,
@@ -46,6 +47,7 @@ def patches(core: Core) -> list[Patch]:
         *_connections.patches(),
         *_parsers.patches(),
         *_tools.patches(core),
+        *_mcp.patches(core),
         *_long_term_memory.patches(),
         *_embeddings.patches(),
     ]

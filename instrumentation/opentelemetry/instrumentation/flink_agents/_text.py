@@ -9,12 +9,27 @@ __all__ = ["deepest_cause", "error_message", "error_type", "safe"]
 
 
 def deepest_cause(error: BaseException) -> BaseException:
-    """Return the end of the chain of explicit causes (`raise … from`) of `error`."""
+    """Return the end of the chain of explicit causes (`raise … from`) of `error`.
+
+    A group of one, as task groups raise it, is what it holds.
+    """
     seen = {id(error)}
-    while error.__cause__ is not None and id(error.__cause__) not in seen:
-        error = error.__cause__
+    while True:
+        cause = error.__cause__
+        if cause is None:
+            cause = _only_member(error)
+        if cause is None or id(cause) in seen:
+            return error
+        error = cause
         seen.add(id(error))
-    return error
+
+
+def _only_member(error: BaseException) -> BaseException | None:
+    # By its shape: before 3.11 groups are of a package.
+    members = getattr(error, "exceptions", None)
+    if not isinstance(members, tuple) or len(members) != 1:
+        return None
+    return members[0] if isinstance(members[0], BaseException) else None
 
 
 def error_type(error: BaseException) -> str:

@@ -20,6 +20,7 @@ from opentelemetry.exporter.flink_agents._execution import Execution
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import _host
 from opentelemetry.instrumentation.flink_agents._core import current, current_action
+from opentelemetry.instrumentation.flink_agents._mcp_connection import server_facts
 from opentelemetry.instrumentation.flink_agents._patching import Patch
 
 if TYPE_CHECKING:
@@ -80,13 +81,14 @@ def open_tool(
     """
     action = current_action()
     calls = action.tool_calls if action is not None else None
+    metadata, attributes = _facts(core, tool)
     execution = Execution(
         run=around.run.run,
         entity_type=lifecycle.TOOL,
         entity_name=_name(core, tool),
         parent=around.execution,
         trigger_event_id=around.execution.trigger_event_id,
-        metadata={"tool_type": tool.tool_type().value},
+        metadata={"tool_type": tool.tool_type().value, **metadata},
         subject=tool,
         status=status,
     )
@@ -97,7 +99,7 @@ def open_tool(
     return around.open_child(
         execution,
         span_name(execution),
-        attributes=start_attributes(execution),
+        attributes={**start_attributes(execution), **attributes},
     )
 
 
@@ -124,6 +126,12 @@ def patches(core: Core) -> list[Patch]:
         return result
 
     return [Patch(_MODULE, "Tool.call", call, overrides=True)]
+
+
+def _facts(core: Core, tool: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return metadata and attributes that only some kinds of tools have."""
+    server = getattr(tool, "mcp_server", None)
+    return ({}, {}) if server is None else server_facts(core, server)
 
 
 def _name(core: Core, tool: Any) -> str:
