@@ -89,8 +89,8 @@ class ProbeTool(Tool):
         return self._body(*args, **kwargs)
 
 
-def tool(body: Callable[..., Any] | None = None) -> ProbeTool:
-    made = ProbeTool(metadata=metadata("probe"))
+def tool(body: Callable[..., Any] | None = None, *, name: str = "probe") -> ProbeTool:
+    made = ProbeTool(metadata=metadata(name))
     made._body = body
     return made
 

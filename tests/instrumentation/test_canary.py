@@ -237,6 +237,7 @@ def test_by_default_nothing_of_memories_and_documents_leaves_the_process(
     assert found_in(logged(tmp_path / "log"), LONG_TERM) >= {"remembered", "query"}
     names = {span.name for span in exported.spans}
     assert {"upsert_memory", "search_memory", "delete_memory"} <= names
+    assert {"add notes", "retrieval notes"} <= names
     assert "embeddings word-counts" in names
 
 

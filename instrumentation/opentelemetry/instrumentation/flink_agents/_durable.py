@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flink_agents_eventlog.lifecycle import REUSED
 from opentelemetry.exporter.flink_agents._guard import guarded
-from opentelemetry.instrumentation.flink_agents import _host
+from opentelemetry.instrumentation.flink_agents import _host, _vector_stores
 from opentelemetry.instrumentation.flink_agents._chat_models import open_llm
 from opentelemetry.instrumentation.flink_agents._core import current, current_action
 from opentelemetry.instrumentation.flink_agents._patching import Patch
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 class _Lookup:
     """One look for a kept result of a durable call; a kept error passes through it."""
 
-    def __init__(self, core: Core, func: Any) -> None:
+    def __init__(self, core: Core, func: Any, args: Any) -> None:
         self._core = core
         self._func = func
+        self._args = args
 
     def __enter__(self) -> None:
         return
@@ -46,6 +47,10 @@ class _Lookup:
     def _reused(self, value: Any = None, error: BaseException | None = None) -> None:
         around = current()
         if around is None:
+            return
+        store = _host.store_of(self._func)
+        if store is not None:
+            _vector_stores.reused(self._core, store, self._args, value, error)
             return
         tool, model = _host.tool_of(self._func), _host.chat_model_of(self._func)
         if tool is not None:
@@ -70,7 +75,9 @@ def patches(core: Core) -> list[Patch]:
     def cached(
         wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        lookup = _Lookup(core, args[1] if len(args) > 1 else kwargs.get("func"))
+        func = args[1] if len(args) > 1 else kwargs.get("func")
+        given = args[2] if len(args) > 2 else kwargs.get("args")  # noqa: PLR2004
+        lookup = _Lookup(core, func, given)
         with lookup:
             result = wrapped(*args, **kwargs)
         lookup.found(result)

@@ -8,7 +8,10 @@ from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import semconv
 from opentelemetry.instrumentation.flink_agents._core import current
-from opentelemetry.instrumentation.flink_agents._operation_spans import OperationSpan
+from opentelemetry.instrumentation.flink_agents._operation_spans import (
+    OperationSpan,
+    count_in_action,
+)
 from opentelemetry.instrumentation.flink_agents._patching import Patch
 from opentelemetry.instrumentation.flink_agents._text import safe
 
@@ -33,6 +36,7 @@ def patches() -> list[Patch]:
             semconv.GEN_AI_PROVIDER_NAME: type(model).__name__,
             semconv.GEN_AI_REQUEST_MODEL: safe(name),
         }
+        count_in_action(semconv.OPERATION_EMBEDDINGS)
         context: Context = otel_context.set_value(_EMBEDDING, model)
         return OperationSpan(around, f"embeddings {name}", attributes, context)
 

@@ -199,6 +199,21 @@ def mcp_server_name(plan: Any, server: Any) -> str | None:
     return None
 
 
+def store_system_of(store: Any) -> str:
+    """Return what a vector store is: `chroma`, or the name of a class of nobody's."""
+    for cls in type(store).__mro__:
+        _, found, rest = cls.__module__.partition("integrations.vector_stores.")
+        if found:
+            return rest.split(".")[0]
+    return type(store).__name__
+
+
+def store_of(func: Any) -> Any:
+    """Return the vector store whose `query` is `func`, or None."""
+    module = "flink_agents.api.vector_stores.vector_store"
+    return _owner(func, "query", module, "BaseVectorStore")
+
+
 def schema_name(output_schema: Any) -> str:
     """Return the name of the class, or the fields of the row, that is to be parsed."""
     schema = getattr(output_schema, "output_schema", output_schema)

@@ -138,12 +138,6 @@ def patches() -> list[Patch]:
                 "_search_vector_store",
             )
         ),
-        Patch(
-            "flink_agents.api.vector_stores.vector_store",
-            "BaseVectorStore.add",
-            _collected(_store_added),
-            overrides=True,
-        ),
     ]
 
 
@@ -184,6 +178,19 @@ def _collected(note: Note) -> Wrapper:
         return result
 
     return wrapper
+
+
+@guarded
+def store_added(ids: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Take note that a vector store was given documents, for the operation above."""
+    operation = get_value(_OPERATION)
+    if isinstance(operation, _Operation) and operation.is_observed:
+        _store_added(operation, ids, args, kwargs)
+
+
+def is_inside() -> bool:
+    """Whether the current call is a part of one on long-term memory."""
+    return isinstance(get_value(_OPERATION), _Operation)
 
 
 def _unused(wrapped: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What was looked for in long-term memory and what was found or written, for a span."""
+"""What was looked for in a memory or a store and what was found, for a span."""
 
 from __future__ import annotations
 
@@ -16,10 +16,22 @@ _PATH = "event_attributes.value"
 
 
 class MemoryContent:
-    """The content of one operation, only while content on spans is wanted."""
+    """The content of one operation, only while content on spans is wanted.
 
-    def __init__(self, session: Session) -> None:
+    Args:
+        session: of the run.
+        query: the attribute for what is looked for.
+        records: the attribute for what is found or written.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        query: str = semconv.GEN_AI_MEMORY_QUERY_TEXT,
+        records: str = semconv.GEN_AI_MEMORY_RECORDS,
+    ) -> None:
         self._session = session
+        self._names = query, records
         self._query: str | None = None
         self._records: list[dict[str, Any]] = []
 
@@ -39,14 +51,15 @@ class MemoryContent:
         session = self._session
         room = session.content.room(session.value_length)
         told: dict[str, Any] = {}
+        query_name, records_name = self._names
         if self._query is not None:
             query = safe(session.processor.masked_text(_PATH, self._query))
-            told[semconv.GEN_AI_MEMORY_QUERY_TEXT] = room.text(query, share=0.5)
+            told[query_name] = room.text(query, share=0.5)
         if self._records:
             raw = session.processor.snapshot(_PATH, self._records)
             fitted = room.json(decode_plain(bytes(raw)))
             if fitted is not None:
-                told[semconv.GEN_AI_MEMORY_RECORDS] = fitted[1]
+                told[records_name] = fitted[1]
         if room.has_cut:
             told[semconv.FLINK_AGENTS_CONTENT_TRUNCATED] = True
         return told

@@ -5,6 +5,7 @@ In the log they are part of the story of the action that called them.
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from opentelemetry import context as otel_context
 from opentelemetry.exporter.flink_agents._attributes import identity
 from opentelemetry.exporter.flink_agents._guard import guarded
 from opentelemetry.instrumentation.flink_agents import semconv
+from opentelemetry.instrumentation.flink_agents._core import current_action
 from opentelemetry.instrumentation.flink_agents._executions import (
     end_span,
     mark_failed,
@@ -29,6 +31,24 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
 
     from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
+
+
+_counting = threading.Lock()
+
+
+@guarded
+def count_in_action(operation: str) -> None:
+    """Count an operation in what the action around it says at its end.
+
+    It may be one of several that go on at once, on threads.
+    """
+    action = current_action()
+    if action is not None:
+        metadata = action.execution.metadata
+        with _counting:
+            counts = metadata.get("operations", {})
+            told = {**counts, operation: counts.get(operation, 0) + 1}
+            metadata["operations"] = told  # a new one: the other may be being written
 
 
 class OperationSpan:
@@ -60,6 +80,7 @@ class OperationSpan:
                 name,
                 context,
                 kind=SpanKind.CLIENT,
+                start_time=self._started_ns,
                 attributes={**identity(around.run.run), **attributes},
             )
         if self._span is not None:
@@ -71,6 +92,17 @@ class OperationSpan:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         otel_context.detach(self._token)
         self.ended_by(error)
+
+    @guarded
+    def ended_at_once(self, error: BaseException | None) -> None:
+        """End it where it began: it did not run."""
+        if self._session is None or self._span is None:
+            return
+        if error is not None:
+            cause = deepest_cause(error)
+            kind, message = error_type(cause), error_message(cause)
+            mark_failed(self._session, self._span, kind, message)
+        end_span(self._span, self._started_ns)
 
     @guarded
     def annotate(self, attributes: dict[str, Any]) -> None:

@@ -44,6 +44,15 @@ class Patch:
     """How the wrapped function binds, where not as `PatchedFunction` does."""
 
 
+@dataclass(frozen=True)
+class _Followed:
+    """A base class whose subclasses are patched as they are defined."""
+
+    hook: Any
+    wrappers: dict[str, Wrapper]
+    """By the name of the method."""
+
+
 class PatchedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg,unused-ignore]
     """A wrapped function that looks, binds and pickles like the original.
 
@@ -82,7 +91,8 @@ class Patcher:
             weakref.WeakKeyDictionary()
         )
         """By module or class, weakly: an application may make classes as it runs."""
-        self._hooks: list[tuple[Any, Any]] = []
+        self._followed: dict[Any, _Followed] = {}
+        """By base class: what is patched in its subclasses."""
         # Shared by all wrappers. wrapt skips a wrapper while this is empty, at the
         # cost of a truth test.
         self._enabled: Any = []
@@ -118,9 +128,9 @@ class Patcher:
                 for name in names:
                     _restore(owner, name)
             self._replaced.clear()
-            while self._hooks:
-                base, hook = self._hooks.pop()
-                if vars(base).get(_SUBCLASS_HOOK) is hook:
+            while self._followed:
+                base, followed = self._followed.popitem()
+                if vars(base).get(_SUBCLASS_HOOK) is followed.hook:
                     delattr(base, _SUBCLASS_HOOK)
 
     @guarded
@@ -169,21 +179,27 @@ class Patcher:
 
     def _follow_subclasses(self, base: Any, name: str, wrapper: Wrapper) -> None:
         """Patch overrides in classes that are defined later."""
+        followed = self._followed.get(base)
+        if followed is not None:
+            followed.wrappers[name] = wrapper
+            return
         if _SUBCLASS_HOOK in vars(base):
             return  # the host's own; none of its versions has one
+        wrappers = {name: wrapper}
 
         def hook(cls: Any, /, **kwargs: Any) -> None:
             super(base, cls).__init_subclass__(**kwargs)
             try:
                 with self._lock:
                     if self._patches:
-                        self._replace(cls, name, wrapper)
+                        for each, its_wrapper in wrappers.items():
+                            self._replace(cls, each, its_wrapper)
             except Exception as error:  # noqa: BLE001  # see guarded()
                 faults.caught("subclass hook", error)
 
         added: Any = classmethod(hook)
         setattr(base, _SUBCLASS_HOOK, added)
-        self._hooks.append((base, added))
+        self._followed[base] = _Followed(added, wrappers)
 
 
 def _bound_when_called(method: Any) -> FunctionType:

@@ -18,6 +18,7 @@ from opentelemetry.instrumentation.flink_agents import (
     _parsers,
     _resources,
     _tools,
+    _vector_stores,
 )
 
 if TYPE_CHECKING:
@@ -50,4 +51,5 @@ def patches(core: Core) -> list[Patch]:
         *_mcp.patches(core),
         *_long_term_memory.patches(),
         *_embeddings.patches(),
+        *_vector_stores.patches(core),
     ]

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from opentelemetry.instrumentation.flink_agents._core import Core
     from opentelemetry.instrumentation.flink_agents._executions import OpenExecution
 
+_SKILLS = "flink_agents.runtime.skill.skill_tools", "LoadSkillTool"
+_SKILL_FILE = "SKILL.md"
+"""What that tool loads if it is not told."""
 _MODULE = "flink_agents.api.tools.tool"
 
 
@@ -81,7 +84,7 @@ def open_tool(
     """
     action = current_action()
     calls = action.tool_calls if action is not None else None
-    metadata, attributes = _facts(core, tool)
+    metadata, attributes = _facts(core, tool, arguments)
     execution = Execution(
         run=around.run.run,
         entity_type=lifecycle.TOOL,
@@ -128,10 +131,18 @@ def patches(core: Core) -> list[Patch]:
     return [Patch(_MODULE, "Tool.call", call, overrides=True)]
 
 
-def _facts(core: Core, tool: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _facts(
+    core: Core, tool: Any, arguments: dict[str, Any] | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return metadata and attributes that only some kinds of tools have."""
     server = getattr(tool, "mcp_server", None)
-    return ({}, {}) if server is None else server_facts(core, server)
+    if server is not None:
+        return server_facts(core, server)
+    if arguments is not None and _host.is_instance(tool, *_SKILLS):
+        skill = arguments.get("name", next(iter(arguments.get("args", ())), None))
+        path = arguments.get("path") or _SKILL_FILE
+        return {"skill_name": str(skill), "skill_resource_path": str(path)}, {}
+    return {}, {}
 
 
 def _name(core: Core, tool: Any) -> str:
