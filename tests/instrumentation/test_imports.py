@@ -53,6 +53,15 @@ HIDE_HOST = """
     sys.meta_path.insert(0, Hidden())
 """
 
+HIDE_THE_REST = """
+    import sys
+    class Hidden:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] in {"chromadb", "mcp", "mem0"}:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    sys.meta_path.insert(0, Hidden())
+"""
+
 
 @pytest.fixture
 def script(tmp_path):
@@ -195,3 +204,9 @@ def test_a_host_that_records_executions_itself_is_left_alone(script, tmp_path, t
     assert done.stderr.splitlines() == [
         "This version of Flink Agents records executions itself; it is not instrumented"
     ]
+
+
+def test_what_an_agent_does_without_need_not_be_installed(script, tmp_path):
+    script(HIDE_THE_REST, INSTRUMENT, RUN)
+
+    assert [each for each in told(tmp_path) if "agent_run" not in each[0]] == WHOLE
