@@ -8,6 +8,7 @@ from benchmarks import (
     memory,
     reading,
     replaying,
+    state,
 )
 
 FILES = (
@@ -17,6 +18,7 @@ FILES = (
     dialects,
     reading,
     replaying,
+    state,
     endpoints,
 )
 

@@ -89,10 +89,15 @@ class Reading:
     def __init__(self, path: str, on_finding: OnFinding) -> None:
         self.line = 0
         self.path = path
+        self.began = 0
+        """Where the record read last begins, in bytes."""
+        self.position = 0
+        """Where it ends, and reading goes on."""
         self._on_finding = on_finding
         self._block: list[bytes] = []
         self._block_size = 0
         self._first = 0
+        self._first_began = 0
 
     def records(self, file: Lines) -> Iterator[Located]:
         """Read on until the file gives nothing more, which need not be its end."""
@@ -100,6 +105,8 @@ class Reading:
         take = partial(file.readline, LONGEST_RECORD)
         for text in iter(take, b""):
             self.line += 1
+            self.began = self.position
+            self.position += len(text)
             if self._block:
                 located = self._go_on(text)
                 if located is not None:
@@ -133,7 +140,7 @@ class Reading:
             return None
         if stripped == b"{" and text.startswith(b"{"):
             self._block, self._block_size = [text], len(text)
-            self._first = self.line
+            self._first, self._first_began = self.line, self.began
         elif text[0] == 0 and stripped.strip(b"\0"):
             # Where a machine went down, zeros may stand in front of what followed.
             self._report("MALFORMED_RECORD", "NUL bytes before a record", self.line)
@@ -151,6 +158,7 @@ class Reading:
     def _step_over(self, file: Lines) -> None:
         self._report("MALFORMED_RECORD", _TOO_LONG, self.line)
         for rest in iter(partial(file.readline, _STEP), b""):
+            self.position += len(rest)
             if rest.endswith(b"\n"):
                 return
 
@@ -175,10 +183,12 @@ class Reading:
             self._report("MALFORMED_RECORD", fault, self._first)
             return None
         try:
-            return Located(decode(text), self.path, self._first)
+            record = decode(text)
         except msgspec.DecodeError as error:
             self._report_fault(text, error, self._first)
-        return None
+            return None
+        self.began = self._first_began
+        return Located(record, self.path, self._first)
 
     def _report_fault(self, text: bytes, error: Exception, line: int) -> None:
         match = _JSON_PATH.fullmatch(str(error))

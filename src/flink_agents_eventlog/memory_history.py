@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flink_agents_eventlog.folder import history_of
+from flink_agents_eventlog.index import Wanted, read_wanted
 from flink_agents_eventlog.key_memory import KeyMemory, key_of, tells_short_term
 from flink_agents_eventlog.masking import names_of_key
-from flink_agents_eventlog.reader import read_located
+from flink_agents_eventlog.reader import files_of
 from flink_agents_eventlog.sameness import same_json
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def memory_history(
     names = names_of_key(key)
     memories: dict[str, KeyMemory] = {}
     seen: set[tuple[str, str | None, str]] = set()
-    for located in read_located(paths, on_finding, watch):
+    files = files_of(paths, on_finding)
+    for located in read_wanted(files, Wanted(frozenset(names)), on_finding, watch):
         record = located.record
         if not tells_short_term(record) or key_of(record) not in names:
             continue

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flink_agents_eventlog.finding import Finding, finding
 from flink_agents_eventlog.folder import history_of
+from flink_agents_eventlog.index import Wanted, read_wanted
 from flink_agents_eventlog.key_memory import (
     KeyMemory,
     key_of,
 )
 from flink_agents_eventlog.masking import names_of_key
-from flink_agents_eventlog.reader import read_located
+from flink_agents_eventlog.reader import files_of
 from flink_agents_eventlog.record import timestamp_ns
 from flink_agents_eventlog.split_history import NEVER, Written, written
 from flink_agents_eventlog.writer_memory import WriterMemory
@@ -103,8 +104,15 @@ def memories_at(
 ) -> list[MemoryAt]:
     """Do as `memory_at` for several moments, in one pass through the log."""
     found: list[Finding] = []
+    paths = list(paths)
     searches = [_Search(key, point, str(next(iter(paths), ""))) for point in points]
-    for located in read_located(paths, found.append, watch):
+    wanted = Wanted(
+        frozenset(names_of_key(key)),
+        frozenset(point.event for point in points if point.event is not None),
+        frozenset(point.run for point in points if point.run is not None),
+    )
+    files = files_of(paths, found.append)
+    for located in read_wanted(files, wanted, found.append, watch):
         for search in searches:
             search.add(located)
     answers = [search.answer() for search in searches]
@@ -134,13 +142,15 @@ class _Search:
 
     def add(self, located: Located) -> None:
         record = located.record
-        history = self._histories.setdefault(history_of(located.path), WriterMemory())
+        name = history_of(located.path)
+        history = self._histories.get(name) or WriterMemory()
         is_of_key = key_of(record) in self._names
+        if is_of_key:  # a file without the key says nothing of it
+            self._histories[name] = history
         if self._by_position:
             self._look(located, history, is_of_key=is_of_key)
             told = written(located) if is_of_key else None
             if told is not None:
-                name = history_of(located.path)
                 self._written.setdefault(name, []).append(told)
         if is_of_key:
             history.take(located, self._ns(record, history), self._limit)
@@ -206,7 +216,7 @@ class _Search:
         if self._point.run is not None and len(self._runs) > 1:
             several = ", ".join(sorted(self._runs))
             raise LookupError(f"several runs begin with {self._point.run!r}: {several}")
-        history = self._histories[history_of(place.path)]
+        history = self._histories.get(history_of(place.path)) or WriterMemory()
         memory, is_inside = self._frozen or (
             history.memory,
             history.memory.run == place.record.input_run_id,
