@@ -10,7 +10,7 @@ PYTEST := -m pytest --numprocesses auto --dist loadfile
 # them everything works but Flink itself.
 export FLINK_AGENTS_SKIP_JAR_DOWNLOAD ?= 1
 
-.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-oldest-telemetry test-host test-flink test-beside test-mcp backends test-backends slow fuzz bench clean
+.PHONY: help setup demo test coverage lint types test-wheel test-oldest test-oldest-telemetry test-host test-flink test-cluster test-beside test-mcp backends test-backends slow fuzz bench clean
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -58,6 +58,10 @@ test-host: setup  ## Run the host's own tests with and without us; outcomes must
 test-flink:  ## Run a real job on Flink's mini cluster.
 	scripts/environment .cache/flink requirements/flink.txt "$(PYTHON)" editable
 	.cache/flink/bin/python -m pytest tests/flink
+
+test-cluster:  ## Kill a task manager of a standalone cluster in the middle of a job.
+	scripts/environment .cache/flink requirements/flink.txt "$(PYTHON)" editable
+	.cache/flink/bin/python -m pytest tests/cluster
 
 test-beside:  ## Run the tests with other instrumentations installed beside ours.
 	scripts/environment .cache/beside requirements/beside.txt "$(PYTHON)" editable beside

@@ -1,0 +1,3 @@
+"""Real clusters of several processes."""
+
+collect_ignore = ["jobs"]
