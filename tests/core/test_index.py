@@ -132,21 +132,36 @@ def test_what_is_appended_is_all_that_is_read_of_a_file_again(log, monkeypatch):
     assert reads_of(log, monkeypatch) == before + 6  # indexed, then read
 
 
-@pytest.mark.parametrize("how", ["another file", "edited", "shorter", "later edited"])
-def test_a_file_that_is_not_what_it_was_is_read_anew(log, how):
-    path = log / "events-a.jsonl"
+FILLER = encode(record(1, "filler", "_input_event", business_key="another")) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # As long as before, and the same at both ends.
+        ([*LINES[:6], *LINES[6:]], [*LINES[5::-1], *LINES[6:]]),
+        # Longer, and another at its beginning.
+        ([*LINES], [PRETTY, *LINES[2:], *LINES]),
+        ([*LINES], LINES[:4]),
+    ],
+    ids=["edited in the middle", "written anew and grown", "shorter"],
+)
+def test_a_file_that_is_not_what_it_was_is_read_anew(tmp_path, before, after):
+    path = tmp_path / "events-a.jsonl"
+    around = [FILLER] * 100 if len(before) == len(after) else []
+    path.write_bytes(b"".join([*around, *before, *around]))
+    os.utime(path, ns=(1, 1))
+    answers(tmp_path)
+
+    path.write_bytes(b"".join([*around, *after, *around]))
+
+    assert answers(tmp_path) == plain_answers(tmp_path)
+
+
+def test_another_file_of_that_name_is_read_anew(log):
     answers(log)
-    text = path.read_bytes()
-    changed = text.replace(b"silver", b"bronze")
-    if how == "another file":
-        path.unlink()
-    if how == "shorter":
-        changed = text[:600]
-    if how == "later edited":
-        changed += LINES[0] * 200
-    path.write_bytes(changed)
-    if how == "edited":
-        os.utime(path, ns=(1, 1))
+    (log / "events-a.jsonl").rename(log / "events-a.1.jsonl")
+    write(log / "events-a.jsonl", LOG[6:])
 
     assert answers(log) == plain_answers(log)
 

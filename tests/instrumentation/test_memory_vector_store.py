@@ -1,15 +1,10 @@
 """The long-term memory of host 0.2, on a vector store of the real Chroma."""
 
-import hashlib
 import json
 from typing import Any
 
 import pytest
 from flink_agents.api.chat_message import ChatMessage, MessageRole
-from flink_agents.api.embedding_models.embedding_model import (
-    BaseEmbeddingModelConnection,
-    BaseEmbeddingModelSetup,
-)
 from flink_agents.api.metric_group import MetricGroup
 from flink_agents.api.resource import ResourceDescriptor, ResourceType
 from flink_agents.runtime.local_runner import LocalRunnerContext
@@ -20,6 +15,7 @@ from memory_agents import memory_lines, remembered
 from probing import Stage, perform
 from providing import MemoryProvider
 from scripted_llm import Reply
+from store_agents import WordCountConnection
 
 pytestmark = pytest.mark.memory
 
@@ -33,24 +29,6 @@ UPDATE, GET, SEARCH = (
     "_long_term_get_event",
     "_long_term_search_event",
 )
-
-
-class WordCountConnection(BaseEmbeddingModelConnection):
-    """Embeds a text by counting its words in a few buckets."""
-
-    def embed(self, text: Any, **_: Any) -> Any:
-        if not isinstance(text, str):
-            return [self.embed(each) for each in text]
-        vector = [0.001] * 32
-        for word in text.lower().split():
-            vector[hashlib.sha256(word.encode()).digest()[0] % 32] += 1.0
-        return vector
-
-
-class WordCountSetup(BaseEmbeddingModelSetup):
-    @property
-    def model_kwargs(self) -> dict[str, Any]:
-        return {}
 
 
 class NoMetrics(MetricGroup):
