@@ -59,7 +59,7 @@ test-flink:  ## Run a real job on Flink's mini cluster.
 	scripts/environment .cache/flink requirements/flink.txt "$(PYTHON)" editable
 	.cache/flink/bin/python -m pytest tests/flink
 
-test-cluster:  ## Kill a task manager of a standalone cluster in the middle of a job.
+test-cluster:  ## Run jobs on a standalone cluster; a task manager is killed.
 	scripts/environment .cache/flink requirements/flink.txt "$(PYTHON)" editable
 	.cache/flink/bin/python -m pytest tests/cluster
 

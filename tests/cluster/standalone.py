@@ -145,13 +145,15 @@ class Cluster:
         return [*found, *ours]
 
     def _start(self, script: str, *arguments: str) -> subprocess.Popen[bytes]:
+        return self._run(script, "start-foreground", *arguments)
+
+    def _run(self, script: str, *arguments: str) -> subprocess.Popen[bytes]:
         number = len(self._processes)
         with (self.folder / f"{script}.{number}.out").open("wb") as out:
             process = subprocess.Popen(
                 [
                     *self._command,
                     str(self._flink / "bin" / script),
-                    "start-foreground",
                     *arguments,
                 ],
                 env=self._environment,
@@ -163,8 +165,9 @@ class Cluster:
         self._processes.append(process)
         return process
 
-    def add_task_managers(self, count: int) -> None:
+    def add_task_managers(self, count: int) -> list[subprocess.Popen[bytes]]:
         """Start so many, and wait until the JobManager knows them."""
+        before = len(self._processes)
         for _ in range(count):
             name = f"tm-{len(self._task_managers)}"
             self._task_managers[name] = self._start(
@@ -172,6 +175,7 @@ class Cluster:
             )
         wanted = len(self._task_managers)
         self.until(lambda: len(self._known_task_managers()) == wanted, 90)
+        return self._processes[before:]
 
     def _known_task_managers(self) -> list[dict[str, Any]]:
         return (self.ask("/taskmanagers") or {}).get("taskmanagers", [])
@@ -203,6 +207,13 @@ class Cluster:
         found = re.search(r"JobID ([0-9a-f]{32})", done.stdout)
         assert found is not None, done.stdout + done.stderr
         return found[1]
+
+    def start_client(self, file: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        """Run a file that submits jobs and waits for each."""
+        return self._run("flink", "run", "--python", str(file), *arguments)
+
+    def finished_jobs(self) -> int:
+        return (self.ask("/overview") or {}).get("jobs-finished", 0)
 
     def job(self, job: str) -> dict[str, Any]:
         return self.ask(f"/jobs/{job}") or {}
